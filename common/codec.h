@@ -1,0 +1,34 @@
+/*
+ * The codecs a pack stores pictures with: one row of a table each. Encoding is for the packer, decoding for the reader.
+ */
+#ifndef YPK_COMMON_CODEC_H
+#define YPK_COMMON_CODEC_H
+
+#include "bytes.h"
+#include "error.h"
+#include "jpeg.h"
+#include "pixels.h"
+#include "record.h"
+
+/* Codec handles and scratch of one thread. */
+struct codec;
+int codec_create(struct codec **out, struct error *error);
+void codec_destroy(struct codec **codec);
+
+/* The thread's JPEG handle, borrowed. */
+struct jpeg *codec_jpeg(struct codec *codec);
+
+/* Decodes the payload of one image as its record describes it. `channels` 3 or 1 is what the caller wants: gray is
+ * replicated, colour becomes luma. out->data is the caller's (stride * height bytes), its size must be the image's.
+ * ERR_CORRUPT if the payload does not decode to exactly that; the pixels are zeroed then. */
+int codec_decode(struct codec *codec, const struct record_image *image, struct span payload, const struct pixels *out,
+                 struct error *error);
+
+/* Appends a planar 8-bit payload (CODEC_RAW) or its zstd form (CODEC_ZSTD, at `level`) of `in` to `out`. */
+int codec_encode_raw(struct codec *codec, struct bytes *out, const struct pixels *in, struct error *error);
+int codec_encode_zstd(struct codec *codec, struct bytes *out, const struct pixels *in, int level, struct error *error);
+
+/* "jpeg", "raw", "zstd"; NULL for a number that is no codec. */
+const char *codec_name(int codec);
+
+#endif

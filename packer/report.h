@@ -1,0 +1,111 @@
+/*
+ * What was found wrong with a data set, row by row, and what was done about it.
+ *
+ * One table of rules says for each its name in the report, its severity and the remedy. Rows are kept as the text of
+ * report.tsv (path, line, column, rule, action, value, message), in the order of the samples, so that a report is the
+ * same for any number of threads and parts of it can be joined.
+ */
+#ifndef YPK_PACKER_REPORT_H
+#define YPK_PACKER_REPORT_H
+
+#include "bytes.h"
+#include "error.h"
+
+#include <stdint.h>
+
+/* What a rule does to the thing it names. */
+enum report_action {
+    ACTION_REJECTED,    /* the sample is not in the pack */
+    ACTION_DROPPED,     /* the label row is not in the pack; its image and the other rows are */
+    ACTION_CLAMPED,     /* the label row is in the pack, with coordinates moved inside the picture */
+    ACTION_NOTE,        /* nothing was lost */
+};
+
+/* id, name in the report, action, "what it is" for the summary (singular), remedy */
+#define REPORT_RULES(X)                                                                                                \
+    X(IMAGE_UNREADABLE, "image-unreadable", ACTION_REJECTED, "unreadable file", "check permissions and the disk")      \
+    X(IMAGE_CHANGED, "image-changed", ACTION_REJECTED, "file that changed while it was packed",                        \
+      "pack again when nothing writes to the data set")                                                                \
+    X(IMAGE_EMPTY, "image-empty", ACTION_REJECTED, "empty file", "fetch the file again")                               \
+    X(IMAGE_NOT_AN_IMAGE, "image-unknown-format", ACTION_REJECTED, "file that is no image",                            \
+      "replace it by JPEG or PNG")                                                                                     \
+    X(IMAGE_TRUNCATED, "image-truncated", ACTION_REJECTED, "cut image", "fetch the file again")                        \
+    X(IMAGE_CORRUPT, "image-corrupt", ACTION_REJECTED, "corrupt image", "fetch the file again")                        \
+    X(IMAGE_UNSUPPORTED, "image-unsupported", ACTION_REJECTED, "image of an unsupported kind",                         \
+      "convert it to 8-bit JPEG or PNG")                                                                               \
+    X(IMAGE_TOO_SMALL, "image-too-small", ACTION_REJECTED, "image with a side under 10 px", "remove it")               \
+    X(IMAGE_TOO_LARGE, "image-too-large", ACTION_REJECTED, "image over the size limit", "shrink it")                   \
+    X(RGB_WITHOUT_IR, "rgb-without-ir", ACTION_REJECTED, "RGB image without IR partner",                               \
+      "add the partner, or --unpaired rgb-only")                                                                       \
+    X(IR_WITHOUT_RGB, "ir-without-rgb", ACTION_REJECTED, "IR image without RGB partner",                               \
+      "add the partner, or --modality ir")                                                                             \
+    X(PAIR_AMBIGUOUS, "pair-ambiguous", ACTION_REJECTED, "image with two candidates for its partner",                  \
+      "remove one of them")                                                                                            \
+    X(LIST_MISSING, "list-missing", ACTION_REJECTED, "listed image that does not exist", "correct the list")           \
+    X(LABEL_UNREADABLE, "label-unreadable", ACTION_DROPPED, "unreadable label file", "check permissions and the disk") \
+    X(LABEL_ENCODING, "label-encoding", ACTION_DROPPED, "label file in an encoding that is not read",                  \
+      "save it as UTF-8 or ASCII text")                                                                                \
+    X(ROW_TOKENS, "row-tokens", ACTION_DROPPED, "row with the wrong number of values",                                 \
+      "write: class x y width height, or class x1 y1 x2 y2 x3 y3 …")                                                   \
+    X(ROW_NUMBER, "row-number", ACTION_DROPPED, "row with something that is no number", "correct the row")             \
+    X(ROW_CLASS, "row-class", ACTION_DROPPED, "row whose class is not in names", "correct the class, or names")        \
+    X(ROW_RANGE, "row-range", ACTION_DROPPED, "row with a coordinate outside 0-1",                                     \
+      "normalise coordinates by the picture's width and height")                                                       \
+    X(ROW_SIZE, "row-size", ACTION_DROPPED, "row whose box has no area", "remove the row")                             \
+    X(ROW_CLAMPED, "row-clamped", ACTION_CLAMPED, "row clamped to the picture", "")                                    \
+    X(ROW_DUPLICATE, "row-duplicate", ACTION_NOTE, "duplicate row removed", "")                                        \
+    X(ROW_MIXED, "row-mixed", ACTION_NOTE, "file with boxes and polygons", "")                                         \
+    X(LABEL_MISSING, "label-missing", ACTION_NOTE, "background image (no label file)", "")                             \
+    X(LABEL_EMPTY, "label-empty", ACTION_NOTE, "background image (empty label file)", "")                              \
+    X(LABEL_ORPHAN, "label-orphan", ACTION_NOTE, "label file without image", "")                                       \
+    X(LABEL_NEAR, "label-near", ACTION_NOTE, "label file whose name nearly matches an image", "rename one of them")    \
+    X(IDS_ONE_BASED, "ids-one-based", ACTION_NOTE, "set whose class ids look 1-based", "subtract 1 from every id")     \
+    X(IMAGE_WARNING, "image-warning", ACTION_NOTE, "image with a harmless fault", "")                                  \
+    X(IMAGE_ROTATED, "image-rotated", ACTION_NOTE, "image turned upright by its EXIF orientation", "")                 \
+    X(IMAGE_TRANSCODED, "image-transcoded", ACTION_NOTE, "image transcoded", "")                                       \
+    X(IR_COLOUR, "ir-colour", ACTION_NOTE, "colour picture in the IR slot (its luma is used)", "")                     \
+    X(RGB_GRAY, "rgb-gray", ACTION_NOTE, "gray picture in the RGB slot", "")                                           \
+    X(PAIR_ASPECT, "pair-aspect", ACTION_NOTE, "pair whose aspect ratios differ", "")                                  \
+    X(FILE_SKIPPED, "file-skipped", ACTION_NOTE, "file skipped", "")                                                   \
+    X(SPLIT_SHARED, "split-shared", ACTION_NOTE, "split that names the same images as another", "")
+
+enum report_rule {
+#define X(id, name, action, what, remedy) RULE_##id,
+    REPORT_RULES(X)
+#undef X
+    RULE_COUNT
+};
+
+struct report_rule_info {
+    const char *name;
+    enum report_action action;
+    const char *what;
+    const char *remedy;
+};
+const struct report_rule_info *report_rule_info(enum report_rule rule);
+const char *report_action_text(enum report_action action); /* "rejected", "dropped", "clamped", "note" */
+
+struct report {
+    struct bytes rows;              /* text of report.tsv without its head line */
+    uint64_t counts[RULE_COUNT];
+};
+
+/* Adds a row. `path` is relative to the data set; line and column count from 1, 0 = the whole file. `value` is what was
+ * found, as bytes: anything that is not printable UTF-8 is written as \xNN, tab and newline as \t and \n. The message
+ * says what is wrong in words. 0 or ERR_MEMORY. */
+int report_add(struct report *r, enum report_rule rule, const char *path, uint64_t line, uint64_t column,
+               struct span value, const char *format, ...) __attribute__((format(printf, 7, 8)));
+int report_append(struct report *to, const struct report *from);
+int report_parse(struct report *out, struct span rows, struct error *error); /* rows of an earlier run, counts rebuilt */
+uint64_t report_count(const struct report *r, enum report_action action);
+void report_clear(struct report *r); /* empties, keeps memory */
+void report_deinit(struct report *r);
+
+/* The files' texts: head line and rows; and {"counts": {...}, "rows": [...]} (jansson, sorted keys, one row a line). */
+int report_tsv(const struct report *r, struct bytes *out);
+int report_json(const struct report *r, struct bytes *out);
+
+/* printf("%s")-safe copy of a path or value with unprintable bytes as \xNN. NULL if memory ran out; free() it. */
+char *report_printable(struct span value);
+
+#endif
