@@ -66,7 +66,7 @@ struct index_shard {
     uint64_t file_bytes;
     uint64_t head_hash;         /* XXH3-64 of the first two pages (LMDB's meta pages) */
     uint64_t structure_hash;    /* XXH3-64 of every byte of the file that is in no payload, in file order */
-    uint64_t first_sample;      /* row, = LMDB key, of its first record */
+    uint64_t first_sample;      /* row in the whole split, = LMDB key, of its first record (in a part file too) */
     uint64_t sample_count;
 };
 
@@ -106,7 +106,8 @@ const char *index_class_name(const struct index_view *view, uint64_t class_id);
 /* The row whose sample has this name, by binary search. ERR_NOT_FOUND. */
 int index_find(const struct index_view *view, const char *name, uint64_t *row, struct error *error);
 
-/* Builds one index in memory. Zero-initialise. */
+/* Builds one index in memory. Zero-initialise, then set `meta`; a part's REPORT and SOURCE are appended to their section by
+ * the caller. */
 struct index_builder {
     struct index_meta meta;
     uint64_t sample_count;
@@ -115,17 +116,21 @@ struct index_builder {
     struct bytes section[SECTION_COUNT + 1];
 };
 
-/* Samples must come in the order of their names (ERR_ARGUMENT otherwise: a programmer's error of the caller). ERR_INPUT
- * when a limit of the format is passed (4 Gi labels, points or name bytes), saying which. Everything is copied. */
+/* Samples must come in the order of their names, with `shard` counted from 0 in this index (ERR_ARGUMENT otherwise: a
+ * programmer's error of the caller). ERR_INPUT when a limit of the format is passed (4 Gi labels, points or name bytes),
+ * saying which. Everything is copied. On failure the builder is as it was. */
 int index_builder_add(struct index_builder *b, const struct index_sample *sample, struct error *error);
 int index_builder_add_shard(struct index_builder *b, const struct index_shard *shard, struct error *error);
 int index_builder_set_classes(struct index_builder *b, const char *const *names, uint64_t count, struct error *error);
+
+/* Appends the file to `out`. ERR_ARGUMENT if meta is not complete or a label's class has no name. */
 int index_builder_encode(const struct index_builder *b, struct bytes *out, struct error *error);
 void index_builder_deinit(struct index_builder *b);
 
 /* One index out of consecutive pieces of one pack: rows, labels and names joined, references and shard numbers moved on,
- * REPORT and SOURCE sections left out. Meta and classes must agree (ERR_INPUT says which does not). Gives the same bytes
- * as building the whole at once. */
+ * REPORT and SOURCE sections left out. Parts come from index_parse() and have passed index_check(). Meta must agree, class
+ * lists be a beginning of the longest, names ascend and first_sample go on from part to part (ERR_INPUT says what does
+ * not). Gives the same bytes as building the whole at once; appended to `out`. */
 int index_merge(struct bytes *out, const struct index_view *parts, uint64_t part_count, struct error *error);
 
 /* "train-00003.lmdb" into a buffer of INDEX_SHARD_NAME_BYTES. */
