@@ -1,0 +1,249 @@
+# yolopack. `make help` lists the targets; the user's CC, CFLAGS, CPPFLAGS and LDFLAGS are added after our own.
+
+VARIANT ?= release
+BUILD ?= build
+O = $(BUILD)/$(VARIANT)
+
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+MANDIR ?= $(PREFIX)/share/man
+DESTDIR ?=
+
+PKG_CONFIG ?= pkg-config
+OBJCOPY ?= objcopy
+INSTALL ?= install
+
+# ---- sources -------------------------------------------------------------------------------------------------------
+
+COMMON = error bytes file record index codec jpeg pixels exif cpus
+PACKER = report data_yaml scan pair label source_image source_jpeg source_png intake shard pipeline publish manifest \
+         pack verify reindex
+READER = api_error dataset decoder
+TOOLS = args progress output cmd_pack cmd_check cmd_info cmd_ls cmd_verify cmd_reindex cmd_export cmd_synth cmd_view
+
+COMMON_SRC = $(wildcard $(COMMON:%=common/%.c))
+PACKER_SRC = $(wildcard $(PACKER:%=packer/%.c))
+READER_SRC = $(wildcard $(READER:%=reader/%.c))
+TOOLS_SRC = $(wildcard $(TOOLS:%=tools/%.c))
+MAN = $(wildcard tools/man/*.1)
+
+UNIT_SRC = $(wildcard tests/unit/test_*.c)
+FAULT_SRC = $(wildcard tests/fault/fault_*.c)
+STRESS_SRC = $(wildcard tests/stress/stress_*.c)
+BENCH_SRC = $(wildcard tests/bench/bench_*.c)
+FUZZ_SRC = $(wildcard tests/fuzz/fuzz_*.c)
+TEST_SRC = $(UNIT_SRC) $(FAULT_SRC) $(STRESS_SRC) $(BENCH_SRC) $(FUZZ_SRC) $(wildcard tests/fuzz/replay.c)
+
+# What the library is made of, and everything that a test may link.
+LIBRARY_OBJ = $(patsubst %.c,$(O)/%.o,$(COMMON_SRC) $(READER_SRC))
+ALL_OBJ = $(LIBRARY_OBJ) $(patsubst %.c,$(O)/%.o,$(PACKER_SRC) $(TOOLS_SRC))
+TEST_OBJ = $(TEST_SRC:%.c=$(O)/%.o)
+programs = $(patsubst %.c,$(O)/%,$(1))
+
+# ---- flags ---------------------------------------------------------------------------------------------------------
+
+# The library needs only the first four; evaluated once, and only by a target that compiles.
+LIBRARY_PKGS = libturbojpeg libjpeg libzstd libxxhash
+ALL_PKGS = $(LIBRARY_PKGS) lmdb yaml-0.1 jansson libpng
+once = $(eval $(1) := $$(shell $(2)))$($(1))
+LIBRARY_CFLAGS = $(call once,LIBRARY_CFLAGS,$(PKG_CONFIG) --cflags $(LIBRARY_PKGS))
+LIBRARY_LIBS = $(call once,LIBRARY_LIBS,$(PKG_CONFIG) --libs $(LIBRARY_PKGS))
+ALL_PKG_CFLAGS = $(call once,ALL_PKG_CFLAGS,$(PKG_CONFIG) --cflags $(ALL_PKGS))
+ALL_LIBS = $(call once,ALL_LIBS,$(PKG_CONFIG) --libs $(ALL_PKGS))
+CRITERION_CFLAGS = $(call once,CRITERION_CFLAGS,$(PKG_CONFIG) --cflags criterion)
+CRITERION_LIBS = $(call once,CRITERION_LIBS,$(PKG_CONFIG) --libs criterion)
+version_part = $(shell sed -n 's/^.define YPK_VERSION_$(1) //p' reader/yolopack.h)
+VERSION = $(call version_part,MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
+SOVERSION = 0
+
+VARIANT_FLAGS_release = -O2 -g
+VARIANT_FLAGS_debug = -O0 -g
+VARIANT_FLAGS_asan = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+VARIANT_FLAGS_tsan = -O1 -g -fno-omit-frame-pointer -fsanitize=thread
+VARIANT_FLAGS = $(VARIANT_FLAGS_$(VARIANT))
+ifeq ($(VARIANT_FLAGS),)
+$(error VARIANT=$(VARIANT): it is one of release, debug, asan, tsan)
+endif
+
+# No contraction of a*b+c, so that every compiler and machine computes the same bytes.
+YPK_CPPFLAGS = -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64
+YPK_CFLAGS = -std=c11 $(VARIANT_FLAGS) -pthread -fPIC -fvisibility=hidden -ffp-contract=off \
+             -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla $(if $(WERROR),-Werror)
+YPK_LDFLAGS = $(VARIANT_FLAGS) -pthread -Wl,--as-needed
+
+# Each layer sees its own headers and those below it, and no others.
+$(O)/common/%.o: LAYER_FLAGS = -iquote common $(LIBRARY_CFLAGS)
+$(O)/reader/%.o: LAYER_FLAGS = -iquote reader -iquote common $(LIBRARY_CFLAGS)
+$(O)/packer/%.o: LAYER_FLAGS = -iquote packer -iquote common $(ALL_PKG_CFLAGS)
+$(O)/tools/%.o: LAYER_FLAGS = -iquote tools -iquote packer -iquote reader -iquote common $(ALL_PKG_CFLAGS)
+TEST_FLAGS = -iquote tests -iquote tools -iquote packer -iquote reader -iquote common $(ALL_PKG_CFLAGS)
+$(O)/tests/%.o: LAYER_FLAGS = $(TEST_FLAGS)
+$(O)/tests/unit/%.o: LAYER_FLAGS = $(TEST_FLAGS) $(CRITERION_CFLAGS)
+
+# The static library localises symbols in machine code; a link-time-optimised object has none yet.
+$(O)/common/%.o $(O)/reader/%.o: NO_LTO = -fno-lto
+
+# ---- build ---------------------------------------------------------------------------------------------------------
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: all tests demo demo-run check check-run bench fuzz lint format deps install uninstall clean help FORCE
+
+PRODUCTS = yolopack libyolopack.so.$(SOVERSION) libyolopack.so libyolopack.a
+
+all: $(PRODUCTS:%=$(O)/%) $(if $(filter release,$(VARIANT)),$(PRODUCTS:%=$(BUILD)/%))
+
+# The release build is what build/yolopack and its neighbours are.
+$(PRODUCTS:%=$(BUILD)/%): $(BUILD)/%: | $(BUILD)/release/%
+	@ln -sfn release/$* $@
+
+$(O)/%.o: %.c $(O)/flags
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	@$(CC) $(LAYER_FLAGS) $(YPK_CPPFLAGS) $(CPPFLAGS) $(YPK_CFLAGS) $(CFLAGS) $(NO_LTO) -MMD -MP -c -o $@ $<
+
+$(O)/yolopack: $(O)/tools/main.o $(ALL_OBJ)
+	@echo "  LINK  $@"
+	@$(CC) $(YPK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
+
+$(O)/libyolopack.so.$(SOVERSION): $(LIBRARY_OBJ) reader/yolopack.map
+	@echo "  LINK  $@"
+	@$(CC) $(YPK_LDFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=reader/yolopack.map \
+	    -o $@ $(LIBRARY_OBJ) $(LIBRARY_LIBS)
+
+$(O)/libyolopack.so: $(O)/libyolopack.so.$(SOVERSION)
+	@ln -sfn $(<F) $@
+
+# One object whose hidden symbols are local, so that a static link cannot collide with our plain internal names.
+$(O)/libyolopack.a: $(LIBRARY_OBJ)
+	@echo "  AR    $@"
+	@$(CC) -r -nostdlib -o $(O)/libyolopack.o $^
+	@$(OBJCOPY) --localize-hidden $(O)/libyolopack.o
+	@rm -f $@
+	@$(AR) rcs $@ $(O)/libyolopack.o
+
+# Everything but main(), for the tests.
+$(O)/everything.a: $(ALL_OBJ)
+	@rm -f $@
+	@$(AR) rcs $@ $^
+
+# Rewritten when the compiler or a flag changes, so that no object of another compiler stays behind.
+FLAGS = '$(subst ','\'',$(CC) $(CPPFLAGS) $(YPK_CFLAGS) $(CFLAGS) $(LDFLAGS))'
+$(O)/flags: FORCE
+	@mkdir -p $(O)
+	@$(PKG_CONFIG) --exists $(ALL_PKGS) || { .ci/deps --list; exit 1; }
+	@echo $(FLAGS) | cmp -s - $@ || echo $(FLAGS) >$@
+FORCE:
+
+-include $(patsubst %.o,%.d,$(ALL_OBJ) $(TEST_OBJ) $(O)/tools/main.o)
+
+# ---- tests ---------------------------------------------------------------------------------------------------------
+
+tests: $(call programs,$(UNIT_SRC) $(FAULT_SRC) $(STRESS_SRC) $(FUZZ_SRC))
+
+$(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/everything.a
+	@echo "  LINK  $@"
+	@$(CC) $(YPK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(CRITERION_LIBS) $(ALL_LIBS)
+
+$(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay.o $(O)/everything.a
+	@echo "  LINK  $@"
+	@$(CC) $(YPK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
+
+$(call programs,$(FAULT_SRC) $(STRESS_SRC) $(BENCH_SRC)): $(O)/%: $(O)/%.o $(O)/everything.a
+	@echo "  LINK  $@"
+	@$(CC) $(YPK_LDFLAGS) $(LDFLAGS) -o $@ $^ -ldl -lm $(ALL_LIBS)
+
+# A make of its own: what `deps` installed is seen by its pkg-config calls. One job a core unless -j was given.
+SUBMAKE = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
+check: deps
+	@$(SUBMAKE) check-run
+
+check-run:
+	@$(SUBMAKE) all tests
+	@$(SUBMAKE) VARIANT=asan all tests
+	@$(SUBMAKE) VARIANT=tsan stress
+	@CC='$(CC)' MAKE='$(MAKE)' BUILD_ROOT='$(BUILD)' VARIANT='$(VARIANT)' tests/run $(TESTS)
+
+.PHONY: stress
+stress: $(call programs,$(STRESS_SRC))
+
+bench: all $(call programs,$(BENCH_SRC))
+	@set -e; for t in $(call programs,$(BENCH_SRC)) $(sort $(wildcard tests/bench/bench_*.sh)); do \
+	    echo "== $$t"; YOLOPACK=$(O)/yolopack BUILD=$(O) $$t; done
+
+FUZZ_SECONDS ?= 60
+FUZZ_CC ?= clang
+fuzz:
+	@$(SUBMAKE) CC=$(FUZZ_CC) BUILD=$(BUILD)/fuzz VARIANT=asan CFLAGS='-fsanitize=fuzzer-no-link $(CFLAGS)' fuzz-build
+	@set -e; for t in $(notdir $(FUZZ_SRC:.c=)); do echo "== $$t, $(FUZZ_SECONDS) s"; \
+	    mkdir -p $(BUILD)/fuzz/found/$$t tests/fuzz/corpus/$$t; \
+	    $(BUILD)/fuzz/asan/$$t -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=$(BUILD)/fuzz/found/$$t- \
+	        $(BUILD)/fuzz/found/$$t tests/fuzz/corpus/$$t; done
+
+.PHONY: fuzz-build
+fuzz-build: $(FUZZ_SRC:tests/fuzz/%.c=$(O)/%)
+$(FUZZ_SRC:tests/fuzz/%.c=$(O)/%): $(O)/%: $(O)/tests/fuzz/%.o $(O)/everything.a
+	@$(CC) $(YPK_LDFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(ALL_LIBS)
+
+# ---- the rest ------------------------------------------------------------------------------------------------------
+
+deps:
+	@.ci/deps
+
+DEMO = $(BUILD)/demo
+demo: deps
+	@$(SUBMAKE) all
+	@$(SUBMAKE) demo-run
+
+demo-run:
+	@rm -rf $(DEMO) && mkdir -p $(DEMO)
+	$(BUILD)/yolopack synth $(DEMO)/night --pairs 64
+	$(BUILD)/yolopack $(DEMO)/night -o $(DEMO)/night.ypk
+	$(BUILD)/yolopack verify $(DEMO)/night.ypk
+	$(BUILD)/yolopack info $(DEMO)/night.ypk
+	$(BUILD)/yolopack export $(DEMO)/night.ypk -o $(DEMO)/export
+	$(BUILD)/yolopack view $(DEMO)/night.ypk -o $(DEMO)/look.png
+	@echo "Look at $(DEMO)/look.png; the pack is $(DEMO)/night.ypk."
+
+lint:
+	@.ci/lint
+
+format:
+	clang-format -i $(wildcard common/*.[ch] packer/*.[ch] reader/*.[ch] tools/*.[ch] tests/*/*.[ch])
+
+install: all
+	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(MANDIR)/man1
+	$(INSTALL) -m 755 $(O)/yolopack $(DESTDIR)$(BINDIR)/yolopack
+	$(INSTALL) -m 644 $(O)/libyolopack.a $(DESTDIR)$(LIBDIR)/libyolopack.a
+	$(INSTALL) -m 755 $(O)/libyolopack.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libyolopack.so.$(VERSION)
+	ln -sfn libyolopack.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libyolopack.so.$(SOVERSION)
+	ln -sfn libyolopack.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libyolopack.so
+	$(INSTALL) -m 644 reader/yolopack.h $(DESTDIR)$(INCLUDEDIR)/yolopack.h
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+	    -e 's|@VERSION@|$(VERSION)|' -e 's|@PKGS@|$(LIBRARY_PKGS)|' reader/yolopack.pc.in \
+	    >$(DESTDIR)$(LIBDIR)/pkgconfig/yolopack.pc
+	$(if $(MAN),$(INSTALL) -m 644 $(MAN) $(DESTDIR)$(MANDIR)/man1)
+
+uninstall:
+	rm -f $(DESTDIR)$(BINDIR)/yolopack $(DESTDIR)$(INCLUDEDIR)/yolopack.h $(DESTDIR)$(LIBDIR)/pkgconfig/yolopack.pc
+	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/libyolopack,.a .so .so.$(SOVERSION) .so.$(VERSION))
+	rm -f $(patsubst tools/man/%,$(DESTDIR)$(MANDIR)/man1/%,$(MAN))
+
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@echo 'make            build/yolopack and the libraries beside it'
+	@echo 'make demo       install what is missing, build, make a data set, pack it, verify it, draw it'
+	@echo 'make check      install what is missing, build, run every test (TESTS=unit/test_index: only those)'
+	@echo 'make bench      measure; prints ratios against plain tools'
+	@echo 'make fuzz       fuzz every parser for FUZZ_SECONDS=$(FUZZ_SECONDS) (needs clang)'
+	@echo 'make lint       formatting and static analysis, with the tools that are there'
+	@echo 'make deps       install the packages that are missing (as root), or say which'
+	@echo 'make install    PREFIX=$(PREFIX) DESTDIR= BINDIR LIBDIR INCLUDEDIR MANDIR'
+	@echo 'make uninstall  take them away again'
+	@echo 'make clean      remove $(BUILD)/'
+	@echo 'Variables: VARIANT=release|debug|asan|tsan, WERROR=1, BUILD=$(BUILD), CC, CFLAGS, CPPFLAGS, LDFLAGS'
