@@ -5,6 +5,7 @@
 #include "codec.h"
 #include "index.h"
 #include "label.h"
+#include "normalise.h"
 #include "pair.h"
 #include "record.h"
 #include "report.h"
@@ -21,6 +22,7 @@ struct intake_options {
     int image_size_px;          /* longest side, train and raw; 0 = as it is */
     int quality;                /* JPEG 1-100 of transcoded images */
     int zstd_level;             /* raw; 0 = none */
+    struct normalise ir_norm;   /* 16-bit infrared */
     enum check_level check;
     bool ignore_exif;
     uint64_t pixel_limit;       /* width * height */
@@ -50,7 +52,6 @@ struct intake_result {
     struct label_set labels;
     struct report report;
     struct intake_counts counts;
-    uint32_t min_class, max_class;  /* of the kept rows; min > max when there are none */
     uint64_t fingerprint;           /* of the source files: names, sizes, times */
 };
 void intake_result_deinit(struct intake_result *result);

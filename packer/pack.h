@@ -30,7 +30,7 @@ struct pack_options {
     const char *task;               /* --task, or NULL: as data.yaml says, else detect */
     const char *output;             /* the pack's directory; NULL: pack_default_output() */
     uint64_t shard_bytes;
-    unsigned jobs;                  /* 0: the cores this process may use */
+    unsigned jobs;                  /* 0: cpus_available() */
     bool resume, strict, check_only;
     double max_rejects;             /* fraction of the samples */
     const atomic_bool *cancel;
@@ -66,8 +66,5 @@ void pack_result_deinit(struct pack_result *result);
 
 /* "night.ypk" for "datasets/night/" and for "datasets/night/data.yaml". malloc'ed, NULL if memory ran out. */
 char *pack_default_output(const char *dataset);
-
-/* Cores the affinity mask and the cgroup quota really give this process; at least 1. */
-unsigned pack_default_jobs(void);
 
 #endif
