@@ -106,11 +106,11 @@ $(O)/%.o: %.c $(O)/flags
 
 $(O)/yolopack: $(O)/tools/main.o $(ALL_OBJ)
 	@echo "  LINK  $@"
-	@$(CC) $(YPK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
+	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
 
 $(O)/libyolopack.so.$(SOVERSION): $(LIBRARY_OBJ) reader/yolopack.map
 	@echo "  LINK  $@"
-	@$(CC) $(YPK_LDFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=reader/yolopack.map \
+	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=reader/yolopack.map \
 	    -o $@ $(LIBRARY_OBJ) $(LIBRARY_LIBS)
 
 $(O)/libyolopack.so: $(O)/libyolopack.so.$(SOVERSION)
@@ -145,15 +145,15 @@ tests: $(call programs,$(UNIT_SRC) $(FAULT_SRC) $(STRESS_SRC) $(FUZZ_SRC))
 
 $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/everything.a
 	@echo "  LINK  $@"
-	@$(CC) $(YPK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(CRITERION_LIBS) $(ALL_LIBS)
+	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CRITERION_LIBS) $(ALL_LIBS)
 
 $(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay.o $(O)/everything.a
 	@echo "  LINK  $@"
-	@$(CC) $(YPK_LDFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
+	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
 
 $(call programs,$(FAULT_SRC) $(STRESS_SRC) $(BENCH_SRC)): $(O)/%: $(O)/%.o $(O)/everything.a
 	@echo "  LINK  $@"
-	@$(CC) $(YPK_LDFLAGS) $(LDFLAGS) -o $@ $^ -ldl -lm $(ALL_LIBS)
+	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldl -lm $(ALL_LIBS)
 
 # A make of its own: what `deps` installed is seen by its pkg-config calls. One job a core unless -j was given.
 SUBMAKE = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -186,7 +186,7 @@ fuzz:
 .PHONY: fuzz-build
 fuzz-build: $(FUZZ_SRC:tests/fuzz/%.c=$(O)/%)
 $(FUZZ_SRC:tests/fuzz/%.c=$(O)/%): $(O)/%: $(O)/tests/fuzz/%.o $(O)/everything.a
-	@$(CC) $(YPK_LDFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(ALL_LIBS)
+	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(ALL_LIBS)
 
 # ---- the rest ------------------------------------------------------------------------------------------------------
 

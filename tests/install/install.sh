@@ -1,0 +1,47 @@
+# A staged `make install`, and a program outside the tree that is built with pkg-config against it, both ways.
+set -eu
+
+fail() {
+    echo "$1"
+    exit 1
+}
+
+case $VARIANT in
+asan | tsan)
+    echo "the library of a sanitizer build is not for installation"
+    exit 77
+    ;;
+esac
+
+stage=$(mktemp -d "$TMPDIR/stage.XXXXXX")
+libdir=$stage/opt/yolopack/lib
+"$MAKE" -s install DESTDIR="$stage" PREFIX=/opt/yolopack VARIANT="$VARIANT" BUILD="$BUILD_ROOT" CC="$CC" \
+    ${WERROR:+WERROR=$WERROR}
+export PKG_CONFIG_PATH=$libdir/pkgconfig PKG_CONFIG_SYSROOT_DIR=$stage
+
+"$stage/opt/yolopack/bin/yolopack" --version
+"$stage/opt/yolopack/bin/yolopack" synth "$stage/set" --pairs 2
+"$stage/opt/yolopack/bin/yolopack" "$stage/set" -o "$stage/set.ypk"
+
+# shellcheck disable=SC2046  # pkg-config prints words
+"$CC" -std=c11 -Wall -Werror -o "$stage/shared" tests/install/outside.c $(pkg-config --cflags --libs yolopack)
+LD_LIBRARY_PATH=$libdir "$stage/shared" "$stage/set.ypk"
+LD_LIBRARY_PATH=$libdir ldd "$stage/shared" | grep -q "$libdir/libyolopack.so.0" || fail "not linked with the shared library"
+
+libs=$(pkg-config --static --libs yolopack | sed 's/-lyolopack/-l:libyolopack.a/')
+# shellcheck disable=SC2046,SC2086
+"$CC" -std=c11 -Wall -Werror -o "$stage/static" tests/install/outside.c $(pkg-config --cflags yolopack) $libs
+"$stage/static" "$stage/set.ypk"
+ldd "$stage/static" | grep libyolopack && fail "the static program needs the shared library"
+
+# Nothing but ypk_* is visible, and the packer's libraries are not needed to read.
+stray=$(nm -D --defined-only "$libdir/libyolopack.so" | awk '$2 != "A" { print $3 }' | grep -v '^ypk_.*@@YOLOPACK_0$') &&
+    fail "exported by libyolopack.so: $stray"
+stray=$(nm -g --defined-only "$libdir/libyolopack.a" | awk 'NF == 3 { print $3 }' | grep -v '^ypk_') &&
+    fail "global in libyolopack.a: $stray"
+readelf -d "$libdir/libyolopack.so" | grep -q 'SONAME.*\[libyolopack.so.0\]' || fail "the soname is not libyolopack.so.0"
+readelf -d "$libdir/libyolopack.so" | grep -E 'NEEDED.*(lmdb|yaml|jansson|png)' && fail "a library too many"
+
+"$MAKE" -s uninstall DESTDIR="$stage" PREFIX=/opt/yolopack VARIANT="$VARIANT" BUILD="$BUILD_ROOT"
+left=$(find "$stage/opt" ! -type d)
+[ -z "$left" ] || fail "uninstall left: $left"
