@@ -11,19 +11,23 @@
 #include "bytes.h"
 #include "error.h"
 #include "index.h"
+#include "record.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct shard_writer;
 
 /* Starts the file `path`, removing what an interrupted run left there. `limit_bytes` is the shard size of the options:
- * the map is that, one largest record and what LMDB needs beside. */
+ * the map is that, or one largest record, and what LMDB needs beside. ERR_SPACE if the address space is too small. */
 int shard_writer_create(struct shard_writer **out, const char *path, uint64_t limit_bytes, struct error *error);
 
 /* True if a record of that size still belongs here: the first always does, the next while the pages in use stay within
  * limit_bytes. A pure function of the records so far. */
-int shard_writer_fits(const struct shard_writer *w, uint64_t record_bytes);
+bool shard_writer_fits(const struct shard_writer *w, uint64_t record_bytes);
 
+/* `record` is one as record.h describes it, header and padding included, its id being sample_id; ids rise (ERR_ARGUMENT
+ * otherwise). A full disk is ERR_SPACE with the bytes needed and free. */
 int shard_writer_add(struct shard_writer *w, uint64_t sample_id, struct span record, struct error *error);
 
 /* Commits, syncs and reads back: fills `offsets[i]` with the absolute file offset of the i-th record added (checked
@@ -41,20 +45,38 @@ const char *shard_library_version(void);
 /* One record found in a sealed shard through liblmdb. */
 struct shard_record {
     uint64_t sample_id;
-    uint64_t offset;    /* absolute, in the file */
-    uint64_t size;      /* of the record */
+    uint64_t offset; /* absolute, in the file */
+    uint64_t size;   /* of the record */
 };
 
-/* Walks a sealed shard with liblmdb in key order. Only for a file whose length and structure are known to be whole, or in
+/* Walks a sealed shard with liblmdb in key order. A file shorter than its LMDB header says is ERR_CORRUPT. Only for a file whose length and structure are known to be whole, or in
  * a process that can afford liblmdb's trust in its files. `visit` returning non-zero stops the walk with that code. */
 int shard_walk(const char *path, int (*visit)(void *arg, const struct shard_record *record), void *arg,
                struct error *error);
 
-/* Hashes of a shard file in one sequential pass: calls `payload` for each payload region in file order (its bytes as one
- * span) and hashes everything between into out->structure_hash; fills file_bytes and head_hash. `regions` are sorted by
- * offset and lie inside the file. */
-struct shard_region { uint64_t offset, size; };
-int shard_hash_file(struct index_shard *out, const char *path, const struct shard_region *regions, uint64_t count,
-                    int (*payload)(void *arg, uint64_t region, struct span bytes), void *arg, struct error *error);
+/* Where a record lies in its shard. */
+struct shard_extent {
+    uint64_t offset;              /* absolute, in the file */
+    uint64_t row;                 /* the caller's own number for it */
+    uint32_t rgb_bytes, ir_bytes; /* payloads */
+};
+
+/* Sorts by offset: LMDB may put a later record into an earlier, freed page. */
+void shard_extents_sort(struct shard_extent *extents, uint64_t count);
+
+/* What the pass saw of one record. */
+struct shard_found {
+    uint8_t header[RECORD_HEADER_BYTES];
+    uint64_t rgb_hash, ir_hash; /* XXH3-64 of the payload bytes; 0 where there are none */
+};
+
+/* Hashes a shard file in one sequential pass through a small buffer (no map: a failing disk is an error, not a signal).
+ * `record` is called for each extent in file order; returning non-zero stops the pass with that code. Everything outside
+ * of payloads goes into out->structure_hash; file_bytes and head_hash (the first two pages) are filled too. `extents` are
+ * sorted; one that overlaps its neighbour or leaves the file is ERR_CORRUPT. */
+int shard_hash_file(struct index_shard *out, const char *path, uint32_t page_bytes, const struct shard_extent *extents,
+                    uint64_t count,
+                    int (*record)(void *arg, const struct shard_extent *extent, const struct shard_found *found),
+                    void *arg, struct error *error);
 
 #endif
