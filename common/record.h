@@ -11,6 +11,7 @@
 #define RECORD_HEADER_BYTES 112u    /* 48 mod 64: LMDB puts records at 16 mod 4096, so payloads start 64-byte aligned */
 #define RECORD_MINIMUM_BYTES 2048u  /* LMDB keeps values of 2,023 bytes and more contiguous in overflow pages */
 #define RECORD_PAYLOAD_ALIGNMENT 64u
+#define RECORD_PAGE_OFFSET 16u          /* where in a page LMDB puts a record: after its own page header */
 #define RECORD_LIMIT_BYTES (1u << 30) /* the largest record a pack can hold */
 
 enum codec_id { CODEC_NONE = 0, CODEC_JPEG = 1, CODEC_RAW = 2, CODEC_ZSTD = 3 };
