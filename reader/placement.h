@@ -30,12 +30,4 @@ struct placement {
 struct placement place_tile(const struct recipe *recipe, const struct recipe_layer *layer, unsigned tile,
                             struct size_px loaded);
 
-/* The matrix for pixels, canvas px -> output px: the layer's own, followed by the resampling of the frame to the output
- * (pixel centres at half: x' = (x + 0.5) * output / frame - 0.5). The layer's own when both sizes are equal. */
-void recipe_pixel_matrix(double out[9], const struct recipe *recipe, const struct recipe_layer *layer);
-
-/* The inverse by the same operations, in the same order, as OpenCV's warps use for their matrix: the 2 x 3 form when the
- * bottom row is 0, 0, 1 and `perspective` is false, else the adjugate. A matrix without inverse gives zeros. */
-void matrix_invert(double out[9], const double matrix[9], bool perspective);
-
 #endif

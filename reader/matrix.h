@@ -1,0 +1,43 @@
+/*
+ * Matrices of the warps, with the four operations of IEEE 754 alone, so that they are the same to the last bit whatever
+ * the maths library (and compiled without contraction of a * b + c).
+ */
+#ifndef YPK_READER_MATRIX_H
+#define YPK_READER_MATRIX_H
+
+#include "recipe.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The draws of one random perspective; all but the angles are of RECIPE_ONE. */
+struct perspective_draw {
+    int32_t scale;
+    int32_t angle, shear_x, shear_y; /* degrees, times 2^20 */
+    int32_t perspective_x, perspective_y;
+    int32_t translate_x, translate_y; /* of the frame: RECIPE_ONE / 2 is its middle */
+};
+
+/* M = T * S * R * P * C, canvas px -> frame px, each entry rounded to 2^-20: C moves the canvas's middle to the origin,
+ * P is the perspective, R rotates (counter-clockwise on the screen) and scales, S shears, T moves the origin to the
+ * drawn place in the frame. */
+void perspective_matrix(double out[9], const struct perspective_draw *draw, uint32_t canvas_width,
+                        uint32_t canvas_height, uint32_t frame_width, uint32_t frame_height);
+
+void matrix_identity(double out[9]);
+
+/* The cheapest exact path for the matrix, never WARP_PERSPECTIVE unless the bottom row asks for it. */
+enum recipe_warp matrix_warp(const double matrix[9]);
+
+/* Sine and cosine of `degrees` / 2^20 degrees, to a few units in the last place; exact at multiples of 90. */
+void sine_cosine(double *sine, double *cosine, int64_t degrees);
+
+/* The matrix for pixels, canvas px -> output px: the layer's own, followed by the resampling of the frame to the output
+ * (pixel centres at half: x' = (x + 0.5) * output / frame - 0.5). Just the layer's own when both sizes are equal. */
+void recipe_pixel_matrix(double out[9], const struct recipe *recipe, const struct recipe_layer *layer);
+
+/* The inverse, by the operations and in the order that OpenCV's warps use for their matrix: the 2 x 3 form unless
+ * `perspective`, else the adjugate over the determinant. A matrix without inverse gives zeros. */
+void matrix_invert(double out[9], const double matrix[9], bool perspective);
+
+#endif
