@@ -21,7 +21,7 @@ COMMON = error bytes file record index index_builder codec jpeg pixels exif cpus
 PACKER = report data_yaml scan pair decimal label source_image source_jpeg source_png normalise intake shard pipeline \
          publish manifest pack_manifest pack_split pack verify reindex
 READER = api_error dataset decoder
-TOOLS = args suggest dataset_args commands interrupt progress output summary \
+TOOLS = args dataset_args commands interrupt progress output summary \
         cmd_pack cmd_check cmd_info cmd_ls cmd_verify cmd_reindex cmd_export cmd_synth cmd_view
 
 COMMON_SRC = $(wildcard $(COMMON:%=common/%.c))
