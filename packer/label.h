@@ -16,9 +16,10 @@ struct label_options {
 };
 
 struct label_counts {
-    uint64_t rows, kept, dropped, clamped, duplicate; /* rows = kept + dropped + duplicate; clamped are among the kept */
-    uint32_t max_class;         /* largest class id seen in a kept row */
-    uint32_t min_class;
+    uint64_t rows;                      /* = kept + dropped + duplicate */
+    uint64_t kept, dropped, duplicate;
+    uint64_t clamped;                   /* among the kept */
+    uint32_t max_class, min_class; /* class ids of the kept rows; 0, 0 when kept is 0 */
 };
 
 /* Growable; zero-initialise; label_set_clear() keeps memory. */
@@ -26,22 +27,25 @@ struct label_set {
     struct bytes labels;        /* struct index_label[] */
     struct bytes points;        /* float[][point_dims] */
     struct label_counts counts;
+    struct bytes seen;          /* scratch of label_parse() */
 };
 
 /*
- * Parses the text of one label file. Rules:
+ * Parses the text of one label file to the end of `out`. Rules:
  * - separators are blanks and tabs; lines end with LF, CRLF or CR; a UTF-8 BOM and blank lines are skipped; the locale
- *   has no say ('.' is the decimal point). A comma, UTF-16 or a NUL byte is LABEL_ENCODING with what was found.
+ *   has no say ('.' is the decimal point). A row with a comma or a NUL byte is LABEL_ENCODING with what was found; a
+ *   file in UTF-16 is too, as a whole, and counts as one dropped row.
  * - class: an integer, or a decimal that is one ("2.0", "03", "1e1"); anything else, or one outside names: ROW_CLASS.
- * - detect and segment: 5 tokens are a box; an odd count of 7 and more is a polygon, whose box is its bounding box
- *   (stored as points too for TASK_SEGMENT and TASK_DETECT alike). Each row by itself; a file with both is noted.
- *   obb: 9 tokens, four corners. pose: 5 + count * dims.
- * - a coordinate (or width, height) outside 0-1 by at most 0.01 is clamped and counted; further out: ROW_RANGE. Width and
- *   height over 0 (ROW_SIZE). A box that spills over the edge while its values are in 0-1 is kept bit for bit.
- *   Not finite: ROW_NUMBER.
- * - an exact duplicate (same class, same values after parsing) is removed and counted.
- * - values are the float32 nearest to the decimal.
- * Rows of the report name `path`, line and column. Returns 0 or ERR_MEMORY: bad content is never an error here.
+ * - detect and segment: 5 tokens are a box; an odd count of 7 and more is a polygon (of 65,535 points at most), whose
+ *   box is its bounding box (stored as points too for TASK_SEGMENT and TASK_DETECT alike). Each row by itself; a file
+ *   with both is noted with a line of each. obb: 9 tokens, four corners. pose: 5 + count * dims, visibility 0, 1 or 2.
+ * - a coordinate (or width, height) outside 0-1 by at most 0.01 is clamped and counted; further out: ROW_RANGE. Width
+ *   and height over 0 (ROW_SIZE). A box that spills over the edge while its values are in 0-1 is kept bit for bit.
+ *   Not finite, or longer than 128 characters: ROW_NUMBER.
+ * - an exact duplicate (same class, same values after parsing) of an earlier row of the file is removed and counted.
+ * - values are the float32 nearest to the decimal; minus zero becomes zero.
+ * Rows of the report name `path`, line and column (bytes from 1, after a BOM): one for each row dropped, clamped or
+ * duplicate. Returns 0 or ERR_MEMORY: bad content is never an error here. Allocates only when `out` has to grow.
  */
 int label_parse(struct label_set *out, struct span text, const char *path, const struct label_options *options,
                 struct report *report);

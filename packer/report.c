@@ -31,7 +31,7 @@ const char *report_action_text(enum report_action action) {
     return "note";
 }
 
-/* Bytes of the well-formed UTF-8 sequence at `p` whose character is printable (no C0, DEL or C1); 0 if there is none. */
+/* Bytes of the well-formed UTF-8 sequence at `p` if its character is printable (no C0, DEL or C1); else 0. */
 static size_t printable_length(const uint8_t *p, size_t n) {
     uint8_t c = p[0];
     if (c < 0x80)
@@ -198,8 +198,8 @@ int report_parse(struct report *out, struct span rows, struct error *error) {
     for (size_t at = 0, size = 0; at < rows.size; at += size) {
         struct span fields[FIELD_COUNT];
         int rule = -1;
-        if (split_row(fields, &size, (struct span){rows.data + at, rows.size - at}) &&
-            is_number(fields[FIELD_LINE]) && is_number(fields[FIELD_COLUMN]))
+        if (split_row(fields, &size, (struct span){rows.data + at, rows.size - at}) && is_number(fields[FIELD_LINE]) &&
+            is_number(fields[FIELD_COLUMN]))
             rule = find_rule(fields);
         if (rule < 0) {
             report_deinit(out);

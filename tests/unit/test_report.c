@@ -34,7 +34,8 @@ Test(report, unprintable_bytes_are_escaped_and_reversible) {
 }
 
 Test(report, malformed_utf8_never_passes) {
-    static const char *const bad[] = {"\xC0\xAF", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xF8\x88", "\xE2\x82"};
+    static const char *const bad[] = {"\xC0\xAF",         "\xE0\x80\x80", "\xED\xA0\x80",
+                                      "\xF4\x90\x80\x80", "\xF8\x88",     "\xE2\x82"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char *text = report_printable(text_span(bad[i]));
         cr_assert_not_null(text);
@@ -92,14 +93,14 @@ Test(report, parse_rebuilds_counts) {
 
 Test(report, parse_refuses_what_is_no_row) {
     static const char *const bad[] = {
-        "a\t1\t1\trow-class\tdropped\tv\tm",            /* no newline */
-        "a\t1\t1\trow-class\tdropped\tv\n",             /* six fields */
-        "a\t1\t1\trow-class\tdropped\tv\tm\tx\n",       /* eight */
-        "a\t1\t1\trow-clas\tdropped\tv\tm\n",           /* no such rule */
-        "a\t1\t1\trow-class\tnote\tv\tm\n",             /* not its action */
-        "a\t-1\t1\trow-class\tdropped\tv\tm\n",         /* no line */
+        "a\t1\t1\trow-class\tdropped\tv\tm",      /* no newline */
+        "a\t1\t1\trow-class\tdropped\tv\n",       /* six fields */
+        "a\t1\t1\trow-class\tdropped\tv\tm\tx\n", /* eight */
+        "a\t1\t1\trow-clas\tdropped\tv\tm\n",     /* no such rule */
+        "a\t1\t1\trow-class\tnote\tv\tm\n",       /* not its action */
+        "a\t-1\t1\trow-class\tdropped\tv\tm\n",   /* no line */
         "a\t\t1\trow-class\tdropped\tv\tm\n",
-        "a\xFF\t1\t1\trow-class\tdropped\tv\tm\n",      /* not UTF-8 */
+        "a\xFF\t1\t1\trow-class\tdropped\tv\tm\n", /* not UTF-8 */
         "\n",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -116,7 +117,8 @@ Test(report, tsv_has_a_head_line) {
     struct bytes out = {0};
     report_add(&r, RULE_LABEL_EMPTY, "a", 0, 0, text_span(""), "m");
     cr_assert_eq(report_tsv(&r, &out), 0);
-    static const char expected[] = "path\tline\tcolumn\trule\taction\tvalue\tmessage\na\t0\t0\tlabel-empty\tnote\t\tm\n";
+    static const char expected[] = "path\tline\tcolumn\trule\taction\tvalue\tmessage\n"
+                                   "a\t0\t0\tlabel-empty\tnote\t\tm\n";
     cr_assert_eq(out.size, sizeof expected - 1);
     cr_assert(memcmp(out.data, expected, out.size) == 0);
     bytes_deinit(&out);
@@ -137,7 +139,8 @@ Test(report, json_reads_back) {
     cr_assert_eq(json_integer_value(json_object_get(row, "line")), 12);
     cr_assert_eq(json_integer_value(json_object_get(row, "column")), 3);
     cr_assert_str_eq(json_string_value(json_object_get(row, "message")), "x \\ y");
-    cr_assert_str_eq(json_string_value(json_object_get(json_array_get(json_object_get(root, "rows"), 1), "path")), "b\\xFF");
+    row = json_array_get(json_object_get(root, "rows"), 1);
+    cr_assert_str_eq(json_string_value(json_object_get(row, "path")), "b\\xFF");
     json_decref(root);
     bytes_deinit(&out);
     report_deinit(&r);
