@@ -17,7 +17,7 @@ INSTALL ?= install
 
 # ---- sources -------------------------------------------------------------------------------------------------------
 
-COMMON = error bytes file record index index_builder codec jpeg pixels exif cpus
+COMMON = error bytes file suggest record index index_builder codec jpeg pixels exif cpus
 PACKER = report data_yaml scan pair decimal label source_image source_jpeg source_png normalise intake shard pipeline \
          publish manifest pack_manifest pack_split pack verify reindex
 READER = api_error dataset decoder
