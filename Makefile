@@ -19,7 +19,7 @@ INSTALL ?= install
 
 COMMON = error bytes file suggest record index index_builder codec jpeg pixels exif cpus
 PACKER = report data_yaml scan pair decimal label source_image source_jpeg source_png normalise intake shard pipeline \
-         publish manifest pack_manifest pack_split pack verify reindex
+         publish manifest pack_manifest class_names part pack_split pack verify reindex
 READER = api_error dataset decoder
 TOOLS = args dataset_args commands interrupt progress output summary \
         cmd_pack cmd_check cmd_info cmd_ls cmd_verify cmd_reindex cmd_export cmd_synth cmd_view

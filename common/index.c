@@ -398,8 +398,9 @@ int index_shard(const struct index_view *view, uint64_t shard, struct index_shar
         .structure_hash = load_u64(p + SHARD_STRUCTURE_HASH),
         .first_sample = load_u64(p + SHARD_FIRST_SAMPLE),
         .sample_count = load_u64(p + SHARD_SAMPLE_COUNT),
+        .first_id = load_u64(p + SHARD_FIRST_ID),
     };
-    if (s.sample_count > view->sample_count || s.file_bytes > INT64_MAX || load_u64(p + SHARD_RESERVED) != 0)
+    if (s.sample_count > view->sample_count || s.file_bytes > INT64_MAX || s.first_id > UINT64_MAX - s.sample_count)
         return at(error, (uint64_t)(p - view->file.data),
                   error_set(error, ERR_CORRUPT, "shard %" PRIu64 ": its row is damaged", shard));
     *out = s;
@@ -481,17 +482,15 @@ static int check_classes(const struct index_view *v, struct error *error) {
     return 0;
 }
 
-/* Shards follow one another, and together have all samples. Only a part may begin in the middle of its split. */
+/* Shards follow one another, and together have all samples. */
 static int check_shards(const struct index_view *v, struct error *error) {
-    uint64_t row = 0, first = 0;
+    uint64_t row = 0;
     for (uint64_t i = 0; i < v->shard_count; i++) {
         struct index_shard s;
         int code = index_shard(v, i, &s, error);
         if (code != 0)
             return code;
-        if (i == 0 && v->section[SECTION_SOURCE].size > 0)
-            first = s.first_sample;
-        if (s.first_sample < first || s.first_sample - first != row || s.sample_count > v->sample_count - row)
+        if (s.first_sample != row || s.sample_count > v->sample_count - row)
             return error_set(error, ERR_CORRUPT, "shard %" PRIu64 " does not begin where the one before it ends", i);
         for (uint64_t end = row + s.sample_count; row < end; row++)
             if (load_u16(row_at(v, row) + ROW_SHARD) != i)

@@ -66,8 +66,9 @@ struct index_shard {
     uint64_t file_bytes;
     uint64_t head_hash;         /* XXH3-64 of the first two pages (LMDB's meta pages) */
     uint64_t structure_hash;    /* XXH3-64 of every byte of the file that is in no payload, in file order */
-    uint64_t first_sample;      /* row in the whole split, = LMDB key, of its first record (in a part file too) */
+    uint64_t first_sample;      /* row, in this index, of its first record */
     uint64_t sample_count;
+    uint64_t first_id;          /* LMDB key and record id of its first record; the others count up from it */
 };
 
 /* What describes the split as a whole; set by the packer, carried in the header. */
@@ -123,14 +124,16 @@ int index_builder_add(struct index_builder *b, const struct index_sample *sample
 int index_builder_add_shard(struct index_builder *b, const struct index_shard *shard, struct error *error);
 int index_builder_set_classes(struct index_builder *b, const char *const *names, uint64_t count, struct error *error);
 
+/* Says where a row's record lies, once its shard is sealed. `row` < sample_count. */
+void index_builder_place(struct index_builder *b, uint64_t row, uint64_t record_offset);
+
 /* Appends the file to `out`. ERR_ARGUMENT if meta is not complete or a label's class has no name. */
 int index_builder_encode(const struct index_builder *b, struct bytes *out, struct error *error);
 void index_builder_deinit(struct index_builder *b);
 
 /* One index out of consecutive pieces of one pack: rows, labels and names joined, references and shard numbers moved on,
  * REPORT and SOURCE sections left out. Parts come from index_parse() and have passed index_check(). Meta must agree, class
- * lists be a beginning of the longest, names ascend and first_sample go on from part to part (ERR_INPUT says what does
- * not). Gives the same bytes as building the whole at once; appended to `out`. */
+ * lists be a beginning of the longest, and names ascend from part to part (ERR_INPUT says what does not). Gives the same bytes as building the whole at once; appended to `out`. */
 int index_merge(struct bytes *out, const struct index_view *parts, uint64_t part_count, struct error *error);
 
 /* "train-00003.lmdb" into a buffer of INDEX_SHARD_NAME_BYTES. */

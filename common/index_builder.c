@@ -137,7 +137,12 @@ int index_builder_add_shard(struct index_builder *b, const struct index_shard *s
     store_u64(row + SHARD_STRUCTURE_HASH, shard->structure_hash);
     store_u64(row + SHARD_FIRST_SAMPLE, shard->first_sample);
     store_u64(row + SHARD_SAMPLE_COUNT, shard->sample_count);
+    store_u64(row + SHARD_FIRST_ID, shard->first_id);
     return bytes_append(&b->section[SECTION_SHARDS], row, sizeof row) == 0 ? 0 : out_of_memory(error);
+}
+
+void index_builder_place(struct index_builder *b, uint64_t row, uint64_t record_offset) {
+    store_u64(b->section[SECTION_SAMPLES].data + row * INDEX_SAMPLE_BYTES + ROW_RECORD_OFFSET, record_offset);
 }
 
 int index_builder_set_classes(struct index_builder *b, const char *const *names, uint64_t count, struct error *error) {
@@ -335,14 +340,8 @@ static int reserve_total(struct index_builder *b, const struct index_view *parts
 static int check_follows(const struct index_builder *b, const struct index_view *part, uint64_t index,
                          struct error *error) {
     struct index_sample first;
-    struct index_shard shard;
     int code = 0;
-    if (part->shard_count > 0 && (code = index_shard(part, 0, &shard, error)) == 0 &&
-        shard.first_sample != b->sample_count)
-        return error_set(error, ERR_INPUT, "part %" PRIu64 " begins with sample %" PRIu64 ", but those before it have %"
-                         PRIu64 " samples: one is missing, or they are out of order", index + 1, shard.first_sample,
-                         b->sample_count);
-    if (code == 0 && part->sample_count > 0 && (code = index_sample(part, 0, &first, error)) == 0 &&
+    if (part->sample_count > 0 && (code = index_sample(part, 0, &first, error)) == 0 &&
         strcmp(last_name(b), index_sample_name(&first)) >= 0)
         return error_set(error, ERR_INPUT, "part %" PRIu64 " begins with %s, which is not after %s", index + 1,
                          index_sample_name(&first), last_name(b));
@@ -359,12 +358,17 @@ static void join_part(struct index_builder *b, const struct index_view *part) {
                 (uint32_t)(to[SECTION_LABELS].size / INDEX_LABEL_BYTES),
                 (uint32_t)(to[SECTION_POINTS].size / point_bytes(b)));
     to[SECTION_SAMPLES].size += rows.size;
+    uint8_t *shards = to[SECTION_SHARDS].data + to[SECTION_SHARDS].size;
     static const int plain[] = {SECTION_LABELS, SECTION_POINTS, SECTION_NAMES, SECTION_SHARDS};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
         struct span from = part->section[plain[i]];
         if (from.size > 0)
             memcpy(to[plain[i]].data + to[plain[i]].size, from.data, from.size);
         to[plain[i]].size += from.size;
+    }
+    for (uint64_t i = 0; i < part->shard_count; i++) {
+        uint8_t *first_sample = shards + i * INDEX_SHARD_BYTES + SHARD_FIRST_SAMPLE;
+        store_u64(first_sample, load_u64(first_sample) + b->sample_count);
     }
     b->sample_count += part->sample_count;
     widen16(&b->rgb_max_width, part->rgb_max_width);

@@ -72,12 +72,12 @@ enum {
     SHARD_STRUCTURE_HASH = 16,
     SHARD_FIRST_SAMPLE = 24,
     SHARD_SAMPLE_COUNT = 32,
-    SHARD_RESERVED = 40
+    SHARD_FIRST_ID = 40
 };
 
 _Static_assert(HEADER_SECTIONS + 12 * TABLE_ROW_SIZE == INDEX_HEADER_BYTES, "the table fills the header");
 _Static_assert((int)SECTION_COUNT <= 12, "every section has a row in the table");
-_Static_assert(ROW_IR_HEIGHT + 2 == INDEX_SAMPLE_BYTES && SHARD_RESERVED + 8 == INDEX_SHARD_BYTES, "rows are full");
+_Static_assert(ROW_IR_HEIGHT + 2 == INDEX_SAMPLE_BYTES && SHARD_FIRST_ID + 8 == INDEX_SHARD_BYTES, "rows are full");
 _Static_assert(sizeof(struct index_label) == INDEX_LABEL_BYTES, "labels are read in place");
 _Static_assert(offsetof(struct index_label, x) == 4 && offsetof(struct index_label, height) == 16, "no holes");
 

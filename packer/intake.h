@@ -66,7 +66,13 @@ void intake_destroy(struct intake **intake);
 int intake_sample(struct intake *intake, struct intake_result *out, const struct sample_source *source,
                   struct error *error);
 
-/* Fingerprint of the source files of one sample (names, sizes, modification times) without reading them. */
-uint64_t intake_fingerprint(const char *base, const struct sample_source *source);
+/* The files behind one sample, without reading them. */
+struct source_stat {
+    uint64_t fingerprint;   /* of names, sizes and modification times of images and label */
+    uint64_t bytes;         /* of the images */
+};
+
+/* `base_fd` is the directory that the paths are relative to. 0 or ERR_MEMORY: a missing file is part of the fingerprint. */
+int intake_stat(struct source_stat *out, int base_fd, const struct sample_source *source);
 
 #endif

@@ -56,6 +56,8 @@ struct pack_result {
     uint64_t pack_bytes;            /* all files of the pack */
     struct report report;
     bool published;
+    bool resumed, restarted;        /* an unfinished run was there: continued, or thrown away */
+    bool resumable;                 /* not published, but --resume can go on */
     bool too_many_rejects;          /* stopped for max_rejects or strict: nothing was published */
 };
 

@@ -103,17 +103,27 @@ static int write_state(const struct publish *p, uint64_t fingerprint, struct err
     return rc;
 }
 
-/* Removes what an earlier run left in the directory, but not the directory: it is locked. */
-static int empty_directory(const struct publish *p, struct error *error) {
+static bool any_name(const char *name) {
+    (void)name;
+    return true;
+}
+
+static bool unfinished_name(const char *name) {
+    return strcmp(name, STATE_NAME) == 0 || strcmp(path_suffix(name), "part") == 0;
+}
+
+/* Does something to each entry that `wanted` picks. */
+static int for_each_entry(const char *directory, bool (*wanted)(const char *name),
+                          int (*act)(const char *path, struct error *error), struct error *error) {
     int rc = 0;
-    DIR *dir = opendir(p->directory);
+    DIR *dir = opendir(directory);
     if (!dir)
-        return error_set_errno(error, errno, "cannot open %s", p->directory);
+        return error_set_errno(error, errno, "cannot open %s", directory);
     for (struct dirent *e; rc == 0 && (e = readdir(dir));) {
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 || !wanted(e->d_name))
             continue;
-        char *path = path_join(p->directory, e->d_name);
-        rc = path ? dir_remove_all(path, error) : error_set(error, ERR_MEMORY, "out of memory");
+        char *path = path_join(directory, e->d_name);
+        rc = path ? act(path, error) : error_set(error, ERR_MEMORY, "out of memory");
         free(path);
     }
     closedir(dir);
@@ -140,30 +150,15 @@ int publish_begin(struct publish *p, const char *output, bool resume, uint64_t f
     }
     if (!p->resumed) {
         p->restarted = unfinished;
-        if ((rc = empty_directory(p, error)) != 0 || (rc = write_state(p, fingerprint, error)) != 0)
+        /* the directory itself stays: it is locked */
+        if ((rc = for_each_entry(p->directory, any_name, dir_remove_all, error)) != 0 ||
+            (rc = write_state(p, fingerprint, error)) != 0)
             goto fail;
     }
     return 0;
 fail:
     publish_abort(p, true);
     return rc;
-}
-
-/* Every file, so that the rename never shows a pack whose bytes are not on the disk yet. */
-static int sync_files(const char *directory, struct error *error) {
-    int rc = 0;
-    DIR *dir = opendir(directory);
-    if (!dir)
-        return error_set_errno(error, errno, "cannot open %s", directory);
-    for (struct dirent *e; rc == 0 && (e = readdir(dir));) {
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-            continue;
-        char *path = path_join(directory, e->d_name);
-        rc = path ? path_sync(path, error) : error_set(error, ERR_MEMORY, "out of memory");
-        free(path);
-    }
-    closedir(dir);
-    return rc == 0 ? path_sync(directory, error) : rc;
 }
 
 static int sync_parent(const char *path, struct error *error) {
@@ -197,11 +192,12 @@ static int exchange(const char *directory, const char *output, struct error *err
 }
 
 int publish_commit(struct publish *p, struct error *error) {
-    char *state = path_join(p->directory, STATE_NAME);
-    int rc = state ? dir_remove_all(state, error) : error_set(error, ERR_MEMORY, "out of memory");
-    free(state);
+    int rc = for_each_entry(p->directory, unfinished_name, dir_remove_all, error);
+    /* Every file, so that the rename never shows a pack whose bytes are not on the disk yet. */
     if (rc == 0)
-        rc = sync_files(p->directory, error);
+        rc = for_each_entry(p->directory, any_name, path_sync, error);
+    if (rc == 0)
+        rc = path_sync(p->directory, error);
     if (rc == 0)
         rc = exchange(p->directory, p->output, error);
     if (rc == 0)

@@ -29,7 +29,8 @@ struct publish {
  */
 int publish_begin(struct publish *p, const char *output, bool resume, uint64_t fingerprint, struct error *error);
 
-/* Syncs the directory's files and puts it in its place. `*p` is finished either way. */
+/* Removes what only an unfinished pack has (part files, the resume state), syncs the rest and puts the directory in its
+ * place. `*p` is finished either way. */
 int publish_commit(struct publish *p, struct error *error);
 
 /* Ends without publishing; the directory stays for --resume when `keep` is set. */

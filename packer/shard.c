@@ -538,7 +538,7 @@ static int seal_read_back(struct shard_writer *w, struct index_shard *out, uint6
         rc = error_set(error, ERR_IO, "%s: %" PRIu64 " of %" PRIu64 " records were written", w->path, s.seen, w->count);
     if (rc)
         return rc;
-    out->first_sample = w->count ? ((const struct entry *)w->entries.data)->sample_id : 0;
+    out->first_id = w->count ? ((const struct entry *)w->entries.data)->sample_id : 0;
     out->sample_count = w->count;
     return seal_hash(&s, out);
 }

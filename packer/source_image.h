@@ -18,6 +18,7 @@ struct source_info {
     uint8_t depth;              /* bits a sample when decoded: 8 or 16 */
     uint8_t orientation;        /* 1-8 */
     bool orientation_broken;
+    bool keepable;              /* a pack may hold the file's bytes as they are: 8-bit gray, YCbCr or RGB JPEG */
     char detail[48];            /* for people: "JPEG 4:2:0 progressive", "PNG 16-bit gray" */
 };
 

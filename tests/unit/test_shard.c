@@ -67,7 +67,7 @@ Test(shard, records_lie_at_their_offsets) {
     write_tiny(1000, COUNT, &sealed, offsets);
     cr_assert_eq(file_read(&file, AT_FDCWD, path, 1 << 30, NULL), 0);
     cr_assert_eq(sealed.file_bytes, file.size);
-    cr_assert_eq(sealed.first_sample, 1000);
+    cr_assert_eq(sealed.first_id, 1000);
     cr_assert_eq(sealed.sample_count, COUNT);
     cr_assert_eq(sealed.head_hash, XXH3_64bits(file.data, 2 * (size_t)sysconf(_SC_PAGESIZE)));
     for (uint64_t i = 0; i < COUNT; i++) {
@@ -187,7 +187,7 @@ Test(shard, a_record_larger_than_the_limit_is_a_shard_of_its_own) {
     cr_assert_eq(add(w, 9, &record, &error), 0, "%s", error.message);
     cr_assert_not(shard_writer_fits(w, RECORD_MINIMUM_BYTES));
     cr_assert_eq(shard_writer_seal(&w, &sealed, &offset, &error), 0, "%s", error.message);
-    cr_assert_eq(sealed.first_sample, 9);
+    cr_assert_eq(sealed.first_id, 9);
     bytes_deinit(&record);
 }
 

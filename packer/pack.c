@@ -1,0 +1,291 @@
+#include "pack.h"
+
+#include "class_names.h"
+#include "cpus.h"
+#include "file.h"
+#include "manifest.h"
+#include "pack_manifest.h"
+#include "pack_split.h"
+#include "publish.h"
+#include "shard.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define QUALITY_KEEP 95     /* what cannot be kept is transcoded so that nobody sees it */
+#define QUALITY_TRAIN 92
+
+void pack_options_init(struct pack_options *options) {
+    *options = (struct pack_options){
+        .shard_bytes = 1ull << 30,
+        .max_rejects = 0.01,
+        .intake = {
+            .ir_norm = {NORMALISE_PERCENTILE, 0.5, 99.5},
+            .pixel_limit = 180 * 1000 * 1000,
+            .file_limit_bytes = 512u << 20,
+            .aspect_tolerance = 0.05,
+        },
+    };
+}
+
+char *pack_default_output(const char *dataset) {
+    char *path = realpath(dataset, NULL);
+    struct stat st;
+    if (!path)
+        path = strdup(dataset);
+    if (path && stat(path, &st) == 0 && S_ISREG(st.st_mode)) { /* data.yaml: its directory's name */
+        char *slash = strrchr(path, '/');
+        if (slash)
+            *slash = '\0';
+    }
+    char *out = NULL;
+    if (path && asprintf(&out, "%s.ypk", *path_base(path) ? path_base(path) : "dataset") < 0)
+        out = NULL;
+    free(path);
+    return out;
+}
+
+static int parse_task(uint8_t *out, const char *text, struct error *error) {
+    static const struct { const char *name; uint8_t task; } tasks[] = {
+        {"detect", TASK_DETECT}, {"segment", TASK_SEGMENT}, {"pose", TASK_POSE}, {"obb", TASK_OBB}};
+    for (size_t i = 0; i < sizeof tasks / sizeof tasks[0]; i++)
+        if (strcmp(text, tasks[i].name) == 0) {
+            *out = tasks[i].task;
+            return 0;
+        }
+    return error_set(error, ERR_INPUT, "task \"%s\" is not detect, segment, pose or obb", text);
+}
+
+/* What the data set says and the options leave open. */
+static int complete_options(struct pack_options *o, const struct source_set *sources, struct error *error) {
+    struct label_options *label = &o->intake.label;
+    label->class_count = (uint32_t)sources->names.count;
+    label->keypoint_count = sources->keypoint_count;
+    label->keypoint_dims = sources->keypoint_dims;
+    if (o->intake.quality == 0)
+        o->intake.quality = o->intake.preset == PRESET_TRAIN ? QUALITY_TRAIN : QUALITY_KEEP;
+    if (o->jobs == 0)
+        o->jobs = cpus_available();
+    const char *task = o->task ? o->task : sources->task ? sources->task : sources->keypoint_count > 0 ? "pose" : "detect";
+    int rc = parse_task(&label->task, task, error);
+    if (rc == 0 && label->task == TASK_POSE && label->keypoint_count == 0)
+        rc = error_set(error, ERR_INPUT, "task pose needs kpt_shape: [count, dims] in data.yaml");
+    return rc;
+}
+
+/* Adds the split that has the very samples of an earlier one. */
+static int share_split(struct pack_result *result, const struct split_source *split, const char *directory,
+                       struct error *error) {
+    struct pack_split_result *own = &result->splits[result->split_count - 1];
+    const struct pack_split_result *other = &result->splits[split->same_as];
+    struct span index = {0};
+    char name[64];
+
+    *own = *other;
+    snprintf(own->name, sizeof own->name, "%s", split->name);
+    snprintf(own->same_as, sizeof own->same_as, "%s", other->name);
+    if (!directory)
+        return 0;
+    snprintf(name, sizeof name, "%s.index", other->name);
+    char *from = path_join(directory, name);
+    snprintf(name, sizeof name, "%s.index", own->name);
+    char *to = path_join(directory, name);
+    int rc = from && to ? file_map(&index, from, error) : error_set(error, ERR_MEMORY, "out of memory");
+    if (rc == 0)
+        rc = file_write_atomic(to, index.data, index.size, error);
+    file_unmap(&index);
+    free(from);
+    free(to);
+    return rc;
+}
+
+static int pack_splits(struct pack_result *result, struct class_range *classes, const struct pack_options *options,
+                       const struct source_set *sources, const struct publish *publish, struct error *error) {
+    struct pack_workers workers;
+    const char *directory = publish ? publish->directory : NULL;
+    int rc = pack_workers_create(&workers, options->jobs, &options->intake, sources->base, error);
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; rc == 0 && i < sources->split_count; i++) {
+        const struct split_source *split = &sources->splits[i];
+        result->split_count = i + 1;
+        if (split->same_as != SIZE_MAX)
+            continue;
+        rc = pack_split_run(&result->splits[i], &result->report, classes, options, sources, split, &workers, directory,
+                            publish && publish->resumed, error);
+        intake_counts_add(&result->total, &result->splits[i].counts);
+    }
+    pack_workers_destroy(&workers);
+    return rc;
+}
+
+/* The set whose smallest id is 1 and whose largest is one too many gets one hint, not a thousand rows alone. */
+static int hint_ids(struct pack_result *result, const struct source_set *sources, struct class_range classes) {
+    if (result->report.counts[RULE_ROW_CLASS] == 0 || classes.first != 1 || classes.end != sources->names.count)
+        return 0;
+    return report_add(&result->report, RULE_IDS_ONE_BASED, "", 0, 0, (struct span){0},
+                      "no row has class 0, and rows have class %zu with %zu names: do the ids start at 1?",
+                      sources->names.count, sources->names.count);
+}
+
+static int check_policy(struct pack_result *result, const struct pack_options *options, const struct source_set *sources,
+                        struct error *error) {
+    uint64_t rejected = report_count(&result->report, ACTION_REJECTED), dropped = report_count(&result->report, ACTION_DROPPED);
+    uint64_t unpaired = report_count(&sources->report, ACTION_REJECTED);
+    uint64_t total = result->total.samples + unpaired;
+
+    if (options->strict && rejected + dropped > 0)
+        result->too_many_rejects = true;
+    else if ((double)rejected > options->max_rejects * (double)total)
+        result->too_many_rejects = true;
+    else if (result->total.packed == 0) {
+        result->too_many_rejects = true;
+        return error_set(error, ERR_INPUT, "no sample of %s is usable", options->source.dataset);
+    }
+    if (!result->too_many_rejects)
+        return 0;
+    if (options->strict)
+        return error_set(error, ERR_INPUT, "%llu samples rejected and %llu label rows dropped: --strict forbids any",
+                         (unsigned long long)rejected, (unsigned long long)dropped);
+    return error_set(error, ERR_INPUT, "%llu of %llu samples rejected, more than %g %%. Mend them, or allow more with --max-rejects",
+                     (unsigned long long)rejected, (unsigned long long)total, options->max_rejects * 100);
+}
+
+static int finish_indexes(struct pack_result *result, const struct pack_options *options, const struct source_set *sources,
+                          const struct string_list *classes, const char *directory, struct error *error) {
+    int rc = 0;
+    size_t count = result->split_count;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        const struct split_source *split = &sources->splits[i];
+        struct index_meta meta = pack_split_meta(options, sources, split->name);
+        result->split_count = i + 1;
+        rc = split->same_as == SIZE_MAX ? pack_split_finish(&result->splits[i], directory, &meta, classes, error)
+                                        : share_split(result, split, directory, error);
+    }
+    return rc;
+}
+
+static int write_report(const struct report *report, const char *directory, struct error *error) {
+    static const struct { const char *name; int (*encode)(const struct report *r, struct bytes *out); } files[] = {
+        {"report.tsv", report_tsv}, {"report.json", report_json}};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof files / sizeof files[0]; i++) {
+        struct bytes text = {0};
+        char *path = path_join(directory, files[i].name);
+        rc = path ? files[i].encode(report, &text) : ERR_MEMORY;
+        if (rc == 0)
+            rc = file_write_atomic(path, text.data, text.size, error);
+        else
+            error_set(error, rc, "out of memory for %s", files[i].name);
+        bytes_deinit(&text);
+        free(path);
+    }
+    return rc;
+}
+
+/* Everything after the last shard: indexes, report, manifest. */
+static int finish_pack(struct pack_result *result, const struct pack_options *options, const struct source_set *sources,
+                       uint32_t class_end, const json_t *described, const char *directory, struct error *error) {
+    struct string_list numbers = {0};
+    const struct string_list *classes = &sources->names;
+    int rc = 0;
+    if (classes->count == 0) {
+        classes = &numbers;
+        if ((rc = class_names_number(&numbers, class_end)) != 0)
+            error_set(error, rc, "out of memory for %u class names", class_end);
+    }
+    result->class_count = classes->count;
+    if (rc == 0)
+        rc = finish_indexes(result, options, sources, classes, directory, error);
+    if (rc == 0)
+        rc = write_report(&result->report, directory, error);
+    if (rc == 0)
+        rc = pack_manifest_write(directory, described, result, options->intake.label.task, classes, error);
+    string_list_deinit(&numbers);
+    return rc;
+}
+
+/* A run that broke off is kept for --resume, unless it was the room that ran out: then only when asked for. */
+static bool worth_keeping(int rc, const struct pack_options *options) {
+    return rc == ERR_INTERRUPTED || rc == ERR_IO || rc == ERR_MEMORY || (rc == ERR_SPACE && options->resume);
+}
+
+static int pack_and_publish(struct pack_result *result, const struct pack_options *options,
+                            const struct source_set *sources, struct error *error) {
+    struct publish publish = {.lock_fd = -1};
+    struct class_range classes = {0};
+    uint64_t fingerprint = 0;
+    json_t *described = pack_manifest_options(options, sources);
+
+    int rc = pack_manifest_fingerprint(&fingerprint, described, error);
+    if (rc == 0)
+        rc = publish_begin(&publish, result->output, options->resume, fingerprint, error);
+    if (rc != 0) {
+        json_decref(described);
+        return rc;
+    }
+    result->resumed = publish.resumed;
+    result->restarted = publish.restarted;
+    rc = pack_splits(result, &classes, options, sources, &publish, error);
+    if (rc == 0 && (rc = hint_ids(result, sources, classes)) != 0)
+        error_set(error, rc, "out of memory for the report");
+    if (rc == 0)
+        rc = check_policy(result, options, sources, error);
+    if (rc == 0)
+        rc = finish_pack(result, options, sources, classes.end, described, publish.directory, error);
+    if (rc == 0) {
+        rc = publish_commit(&publish, error);
+        result->published = rc == 0;
+    } else {
+        result->resumable = worth_keeping(rc, options);
+        publish_abort(&publish, result->resumable);
+    }
+    json_decref(described);
+    return rc;
+}
+
+static int check_only(struct pack_result *result, const struct pack_options *options, const struct source_set *sources,
+                      struct error *error) {
+    struct class_range classes = {0};
+    int rc = pack_splits(result, &classes, options, sources, NULL, error);
+    result->class_count = sources->names.count ? sources->names.count : classes.end;
+    for (size_t i = 0; rc == 0 && i < sources->split_count; i++) {
+        result->split_count = i + 1;
+        if (sources->splits[i].same_as != SIZE_MAX)
+            rc = share_split(result, &sources->splits[i], NULL, error);
+    }
+    if (rc == 0 && (rc = hint_ids(result, sources, classes)) != 0)
+        error_set(error, rc, "out of memory for the report");
+    return rc == 0 ? check_policy(result, options, sources, error) : rc;
+}
+
+int pack_run(struct pack_result *result, const struct pack_options *options, struct error *error) {
+    struct pack_options complete = *options;
+    struct source_set sources = {0};
+
+    *result = (struct pack_result){0};
+    complete.source.cancel = options->cancel;
+    result->output = options->output ? strdup(options->output) : pack_default_output(options->source.dataset);
+    if (!result->output)
+        return error_set(error, ERR_MEMORY, "out of memory");
+    int rc = pair_sources(&sources, &complete.source, error);
+    if (rc == 0)
+        rc = complete_options(&complete, &sources, error);
+    if (rc == 0 && report_append(&result->report, &sources.report) != 0)
+        rc = error_set(error, ERR_MEMORY, "out of memory for the report");
+    if (rc == 0 && options->on_sources)
+        options->on_sources(options->callback_arg, &sources);
+    if (rc == 0)
+        rc = options->check_only ? check_only(result, &complete, &sources, error)
+                                 : pack_and_publish(result, &complete, &sources, error);
+    source_set_deinit(&sources);
+    return rc;
+}
+
+void pack_result_deinit(struct pack_result *result) {
+    report_deinit(&result->report);
+    free(result->output);
+    *result = (struct pack_result){0};
+}

@@ -1,0 +1,21 @@
+/* What pack.json says of a packing: options, libraries, splits, counts. */
+#ifndef YPK_PACKER_PACK_MANIFEST_H
+#define YPK_PACKER_PACK_MANIFEST_H
+
+#include "error.h"
+#include "pack.h"
+
+#include <jansson.h>
+
+/* Everything besides the source files that decides a pack's bytes: options, class names, versions. NULL: out of memory. */
+json_t *pack_manifest_options(const struct pack_options *options, const struct source_set *sources);
+
+/* XXH3-64 of that object. */
+int pack_manifest_fingerprint(uint64_t *out, const json_t *options, struct error *error);
+
+/* Writes pack.json into `directory`, with the hashes of the files that are there, and fills result->pack_bytes. `classes`
+ * are the names of all. */
+int pack_manifest_write(const char *directory, const json_t *options, struct pack_result *result, uint8_t task,
+                        const struct string_list *classes, struct error *error);
+
+#endif

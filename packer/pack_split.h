@@ -1,0 +1,40 @@
+/* Packs one split into sealed shards, each with a part file beside it; the parts make the index in the end. */
+#ifndef YPK_PACKER_PACK_SPLIT_H
+#define YPK_PACKER_PACK_SPLIT_H
+
+#include "class_names.h"
+#include "error.h"
+#include "pack.h"
+
+#include <stdint.h>
+
+/* Workers and slots of a run, shared by its splits. */
+struct pack_workers {
+    unsigned job_count;
+    struct intake **intakes;        /* [job_count] */
+    size_t slot_count;
+    struct intake_result **slots;   /* [slot_count] */
+};
+int pack_workers_create(struct pack_workers *out, unsigned job_count, const struct intake_options *options,
+                        const char *base, struct error *error);
+void pack_workers_destroy(struct pack_workers *workers);
+
+/*
+ * Takes every sample of `split` in and writes DIRECTORY/NAME-00000.lmdb, NAME-00000.part, …; *classes grows to hold
+ * the class ids seen. With `resume`, sealed shards whose part file and sources are as they were are taken over.
+ * With directory NULL everything is only checked. Counts go to *result, rows to *report.
+ */
+int pack_split_run(struct pack_split_result *result, struct report *report, struct class_range *classes,
+                   const struct pack_options *options, const struct source_set *sources,
+                   const struct split_source *split, struct pack_workers *workers, const char *directory, bool resume,
+                   struct error *error);
+
+/* Merges the parts into DIRECTORY/NAME.index, with the class names `classes`. */
+int pack_split_finish(struct pack_split_result *result, const char *directory, const struct index_meta *meta,
+                      const struct string_list *classes, struct error *error);
+
+/* Meta of every index of this run but the shard prefix. */
+struct index_meta pack_split_meta(const struct pack_options *options, const struct source_set *sources,
+                                  const char *prefix);
+
+#endif
