@@ -238,10 +238,8 @@ static size_t shape_label(struct index_label *box, struct parser *p, enum shape 
 /* An empty table with room for every row that `text` can hold. */
 static int seen_init(struct parser *p, struct span text) {
     struct bytes *seen = &p->out->seen;
-    size_t row_limit = text.size / ROW_BYTES_MIN + 1, row_count = 1, slot_count = 2;
-    for (size_t i = 0; i < text.size && row_count < row_limit; i++)
-        row_count += text.data[i] == '\n' || text.data[i] == '\r';
-    while (slot_count < 2 * row_count)
+    size_t row_limit = text.size / ROW_BYTES_MIN + 1, slot_count = 2;
+    while (slot_count < 2 * row_limit)
         slot_count *= 2;
     int rc = bytes_reserve(seen, slot_count * sizeof(struct seen));
     if (rc != 0)
@@ -347,17 +345,21 @@ static int note_mixed(struct parser *p) {
 
 static int parse_lines(struct parser *p, struct span text) {
     int rc = 0;
-    const uint8_t *at = text.data, *end = text.data + text.size;
+    const uint8_t *at = text.data, *end = text.data + text.size, *newline = NULL;
     while (at < end && rc == 0) {
-        const uint8_t *stop = at;
-        while (stop < end && *stop != '\n' && *stop != '\r')
-            stop++;
+        if (!newline || newline < at)
+            newline = memchr(at, '\n', (size_t)(end - at));
+        if (!newline)
+            newline = end;
+        const uint8_t *stop = memchr(at, '\r', (size_t)(newline - at));
+        if (!stop)
+            stop = newline;
         p->line++;
         p->row = (struct span){at, (size_t)(stop - at)};
         if (next_token(p->row, 0).size != 0)
             rc = judge_row(p);
         at = stop + 1;
-        if (at < end && *stop == '\r' && *at == '\n')
+        if (at == newline && newline < end) /* CRLF is one end */
             at++;
     }
     return rc;

@@ -127,6 +127,14 @@ Test(label, every_kind_of_text_gives_the_same_numbers) {
     }
 }
 
+Test(label, line_ends_may_be_mixed) {
+    struct parsed p = parse("0 .5 .5 .2 .2\r1 .5 .5 .2 .2\n2 .5 .5 .2 .2\r\n\r3 .5 .5 .2 .2\r\n\nx", &detect);
+    cr_assert_eq(p.set.counts.kept, 4);
+    cr_assert_eq(label(&p, 3)->class_id, 3);
+    assert_reported(&p, "labels/a.txt\t7\t1\trow-class\tdropped\tx\t");
+    release(&p);
+}
+
 Test(label, encodings_are_named) {
     assert_dropped("0,0.5,0.5,0.2,0.2", &detect,
                    "labels/a.txt\t1\t1\tlabel-encoding\tdropped\t0,0.5,0.5,0.2,0.2\ta comma");
