@@ -1,0 +1,65 @@
+#include "splits.h"
+
+#include "manifest.h"
+#include "suggest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SPLIT_LIMIT = 64 };
+
+int splits_open(struct splits *s, const char *pack, struct error *error) {
+    *s = (struct splits){.pack = pack};
+    int rc = manifest_read(&s->manifest, pack, error);
+    if (rc == 0 && !json_is_object(json_object_get(s->manifest, "splits"))) {
+        rc = error_set(error, ERR_CORRUPT, "%s/%s: it names no splits", pack, MANIFEST_NAME);
+        splits_close(s);
+    }
+    return rc;
+}
+
+void splits_close(struct splits *s) {
+    json_decref(s->manifest);
+    s->manifest = NULL;
+}
+
+const char *splits_name(const struct splits *s, size_t index, const char **same_as) {
+    const char *name;
+    json_t *split;
+    json_object_foreach(json_object_get(s->manifest, "splits"), name, split) {
+        if (index-- == 0) {
+            *same_as = json_string_value(json_object_get(split, "same_as"));
+            return name;
+        }
+    }
+    return NULL;
+}
+
+static int unknown_split(const struct splits *s, const char *split, struct error *error) {
+    const char *names[SPLIT_LIMIT], *same_as;
+    size_t count = 0;
+    while (count < SPLIT_LIMIT && (names[count] = splits_name(s, count, &same_as)) != NULL)
+        count++;
+    const char *near = suggest_nearest(split, names, count);
+    if (near != NULL)
+        return error_set(error, ERR_NOT_FOUND, "%s has no split %s (did you mean %s?)", s->pack, split, near);
+    return error_set(error, ERR_NOT_FOUND, "%s has no split %s (yolopack info %s lists them)", s->pack, split, s->pack);
+}
+
+int splits_dataset(ypk_dataset **out, const struct splits *s, const char *split, struct error *error) {
+    ypk_dataset_options options = {.size = sizeof options, .split = split};
+    ypk_error detail;
+    if (split != NULL && json_object_get(json_object_get(s->manifest, "splits"), split) == NULL)
+        return unknown_split(s, split, error);
+    if (ypk_dataset_open(out, s->pack, &options, &detail) != YPK_OK)
+        return splits_error(error, &detail);
+    return 0;
+}
+
+int splits_error(struct error *to, const ypk_error *from) {
+    to->code = from->code;
+    to->os_errno = from->os_errno;
+    to->offset = from->offset;
+    snprintf(to->message, sizeof to->message, "%s", from->message);
+    return from->code;
+}

@@ -1,0 +1,28 @@
+/* A published pack as the commands see it: its manifest, and each split opened through the reader. */
+#ifndef YPK_TOOLS_SPLITS_H
+#define YPK_TOOLS_SPLITS_H
+
+#include "error.h"
+#include "yolopack.h"
+
+#include <jansson.h>
+
+struct splits {
+    const char *pack;   /* path, borrowed */
+    json_t *manifest;
+};
+
+int splits_open(struct splits *s, const char *pack, struct error *error);
+void splits_close(struct splits *s);
+
+/* The `index`-th split in the pack's order; *same_as is the split it shares its samples with, or NULL. NULL past the
+ * end. Borrowed from the manifest. */
+const char *splits_name(const struct splits *s, size_t index, const char **same_as);
+
+/* Opens one split, with a suggestion if its name is a near miss. */
+int splits_dataset(ypk_dataset **out, const struct splits *s, const char *split, struct error *error);
+
+/* Copies what the reader said. Returns its code. */
+int splits_error(struct error *to, const ypk_error *from);
+
+#endif

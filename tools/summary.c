@@ -1,0 +1,162 @@
+#include "summary.h"
+
+#include "interrupt.h"
+#include "output.h"
+
+#include <string.h>
+#include <time.h>
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void on_sources(void *arg, const struct source_set *sources) {
+    struct summary *s = arg;
+    bool pairs = sources->modalities == (MODALITY_RGB | MODALITY_IR);
+    s->noun = pairs ? (s->args->pack.source.unpaired == UNPAIRED_RGB_ONLY ? "sample" : "pair") : "image";
+    s->progress.unit = pairs ? "pairs" : "images";
+    if (s->args->quiet)
+        return;
+    output_label(stderr, STYLE_PLAIN, pairs ? "pairs" : "images");
+    fprintf(stderr, "%s\n", sources->rule);
+}
+
+static void on_progress(void *arg, const struct pack_progress *p) {
+    struct summary *s = arg;
+    progress_update(&s->progress, p->split, p->done, p->total, p->source_bytes);
+}
+
+int summary_run(struct summary *s, struct pack_result *result, struct dataset_args *d, struct error *error) {
+    *s = (struct summary){.args = d, .noun = "image", .start_s = now_s()};
+    progress_init(&s->progress, "images", d->quiet);
+    d->pack.cancel = interrupt_install();
+    d->pack.source.cancel = d->pack.cancel;
+    d->pack.on_sources = on_sources;
+    d->pack.on_progress = on_progress;
+    d->pack.callback_arg = s;
+    int rc = pack_run(result, &d->pack, error);
+    progress_clear(&s->progress);
+    s->seconds = now_s() - s->start_s;
+    return rc;
+}
+
+static uint64_t shard_count(const struct pack_result *result) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < result->split_count; i++)
+        count += result->splits[i].same_as[0] == '\0' ? result->splits[i].shard_count : 0;
+    return count;
+}
+
+static void print_headline(const struct summary *s, const struct pack_result *result) {
+    const struct intake_counts *total = &result->total;
+    bool packed = result->published;
+    output_label(stdout, total->packed > 0 ? STYLE_GOOD : STYLE_WARN, packed ? "packed" : "checked");
+    if (packed)
+        printf("%s of ", text_count(total->packed).text);
+    printf("%s, %s in %s, ", text_counted(total->samples, s->noun).text, text_counted(total->labels, "label").text,
+           text_counted(result->class_count, "class").text);
+    if (packed)
+        printf("%s in %s  → %s", text_bytes(result->pack_bytes).text, text_counted(shard_count(result), "shard").text,
+               result->output);
+    else
+        printf("%s of source files, %s would be packed", text_bytes(total->source_bytes).text,
+               text_count(total->packed).text);
+    printf("  (%s)\n", text_seconds(s->seconds).text);
+}
+
+/* "rejected  2 × cut image, 1 × RGB image without IR partner"; nothing if the action did not occur. */
+static void print_action(const struct pack_result *result, enum report_action action, enum output_style style,
+                         const char *label) {
+    const char *separator = "";
+    if (report_count(&result->report, action) == 0)
+        return;
+    output_label(stderr, style, label);
+    for (int rule = 0; rule < RULE_COUNT; rule++) {
+        const struct report_rule_info *info = report_rule_info((enum report_rule)rule);
+        uint64_t count = result->report.counts[rule];
+        if (info->action != action || count == 0)
+            continue;
+        fprintf(stderr, "%s%s × %s", separator, text_count(count).text, info->what);
+        separator = ", ";
+    }
+    fputc('\n', stderr);
+}
+
+void summary_print(const struct summary *s, const struct pack_result *result) {
+    if (result->published || s->args->pack.check_only)
+        print_headline(s, result);
+    fflush(stdout);
+    print_action(result, ACTION_REJECTED, STYLE_WARN, "rejected");
+    print_action(result, ACTION_DROPPED, STYLE_WARN, "dropped");
+    print_action(result, ACTION_CLAMPED, STYLE_PLAIN, "clamped");
+    if (!s->args->quiet)
+        print_action(result, ACTION_NOTE, STYLE_PLAIN, "noted");
+}
+
+void summary_print_rows(FILE *to, const struct report *report, uint64_t limit) {
+    const char *at = (const char *)report->rows.data, *end = at + report->rows.size;
+    uint64_t printed = 0, more = 0;
+    while (report->rows.size > 0 && at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        size_t length = newline != NULL ? (size_t)(newline - at) : (size_t)(end - at);
+        if (printed < limit) {
+            fprintf(to, "  %.*s\n", (int)length, at);
+            printed++;
+        } else {
+            more++;
+        }
+        at += length + 1;
+    }
+    if (more > 0)
+        fprintf(to, "  and %s more\n", text_count(more).text);
+}
+
+static json_t *counts_json(const struct intake_counts *counts) {
+    json_t *out = json_object();
+#define X(name) json_object_set_new(out, #name, json_integer((json_int_t)counts->name));
+    INTAKE_COUNTS(X)
+#undef X
+    return out;
+}
+
+static json_t *split_json(const struct pack_split_result *split) {
+    json_t *out = json_object();
+    json_object_set_new(out, "name", json_string(split->name));
+    json_object_set_new(out, "same_as", split->same_as[0] != '\0' ? json_string(split->same_as) : json_null());
+    json_object_set_new(out, "counts", counts_json(&split->counts));
+    json_object_set_new(out, "shards", json_integer((json_int_t)split->shard_count));
+    json_object_set_new(out, "index_bytes", json_integer((json_int_t)split->index_bytes));
+    json_object_set_new(out, "content_hash", output_json_hash(split->content_hash));
+    return out;
+}
+
+json_t *summary_json(const struct summary *s, const struct pack_result *result) {
+    json_t *out = json_object(), *splits = json_array(), *rules = json_object();
+    for (size_t i = 0; i < result->split_count; i++)
+        json_array_append_new(splits, split_json(&result->splits[i]));
+    for (int rule = 0; rule < RULE_COUNT; rule++)
+        if (result->report.counts[rule] > 0)
+            json_object_set_new(rules, report_rule_info((enum report_rule)rule)->name,
+                                json_integer((json_int_t)result->report.counts[rule]));
+    json_object_set_new(out, "published", json_boolean(result->published));
+    if (!s->args->pack.check_only && result->output != NULL)
+        json_object_set_new(out, "output", output_json_name(result->output));
+    json_object_set_new(out, "seconds", json_real(s->seconds));
+    json_object_set_new(out, "classes", json_integer((json_int_t)result->class_count));
+    json_object_set_new(out, "pack_bytes", json_integer((json_int_t)result->pack_bytes));
+    json_object_set_new(out, "total", counts_json(&result->total));
+    json_object_set_new(out, "splits", splits);
+    json_object_set_new(out, "report", rules);
+    return out;
+}
+
+int summary_exit_code(const struct summary *s, const struct pack_result *result, int code, const struct error *error) {
+    if (code == 0)
+        return EXIT_DONE;
+    int exit_code = output_fail(error);
+    if (code == ERR_INTERRUPTED && !s->args->pack.check_only)
+        fputs("          go on where it stopped: the same command with --resume\n", stderr);
+    return result->too_many_rejects && s->args->pack.strict ? EXIT_REJECTS : exit_code;
+}
