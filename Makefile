@@ -21,8 +21,8 @@ COMMON = error bytes file suggest record index index_builder codec jpeg pixels e
 PACKER = report data_yaml scan pair decimal label source_image source_jpeg source_png normalise intake shard pipeline \
          publish manifest pack_manifest class_names part pack_split pack verify reindex
 READER = api_error dataset decoder
-TOOLS = args dataset_args commands interrupt progress output summary \
-        cmd_pack cmd_check cmd_info cmd_ls cmd_verify cmd_reindex cmd_export cmd_synth cmd_view
+TOOLS = args dataset_args commands interrupt progress output summary splits tree synth font canvas png_out \
+        export_label export_yaml cmd_pack cmd_check cmd_info cmd_ls cmd_verify cmd_reindex cmd_export cmd_synth cmd_view
 
 COMMON_SRC = $(wildcard $(COMMON:%=common/%.c))
 PACKER_SRC = $(wildcard $(PACKER:%=packer/%.c))
@@ -205,7 +205,7 @@ demo-run:
 	$(BUILD)/yolopack $(DEMO)/night -o $(DEMO)/night.ypk
 	$(BUILD)/yolopack verify $(DEMO)/night.ypk
 	$(BUILD)/yolopack info $(DEMO)/night.ypk
-	$(BUILD)/yolopack export $(DEMO)/night.ypk -o $(DEMO)/export
+	$(BUILD)/yolopack export $(DEMO)/night.ypk $(DEMO)/export
 	$(BUILD)/yolopack view $(DEMO)/night.ypk -o $(DEMO)/look.png
 	@echo "Look at $(DEMO)/look.png; the pack is $(DEMO)/night.ypk."
 
