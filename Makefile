@@ -18,7 +18,7 @@ INSTALL ?= install
 # ---- sources -------------------------------------------------------------------------------------------------------
 
 COMMON = error bytes file suggest record index index_builder codec jpeg pixels exif cpus
-PACKER = report data_yaml scan pair decimal label source_image source_jpeg source_png normalise intake shard pipeline \
+PACKER = report data_yaml arena scan pair decimal label source_image source_jpeg source_png normalise intake shard pipeline \
          publish manifest pack_manifest class_names part pack_split pack verify reindex
 READER = api_error dataset decoder
 TOOLS = args dataset_args commands interrupt progress output summary splits tree synth font canvas png_out \
