@@ -35,7 +35,8 @@ FAULT_SRC = $(wildcard tests/fault/fault_*.c)
 STRESS_SRC = $(wildcard tests/stress/stress_*.c)
 BENCH_SRC = $(wildcard tests/bench/bench_*.c)
 FUZZ_SRC = $(wildcard tests/fuzz/fuzz_*.c)
-TEST_SRC = $(UNIT_SRC) $(FAULT_SRC) $(STRESS_SRC) $(BENCH_SRC) $(FUZZ_SRC) $(wildcard tests/fuzz/replay.c)
+GOLDEN_SRC = tests/golden/make_golden.c
+TEST_SRC = $(UNIT_SRC) $(FAULT_SRC) $(STRESS_SRC) $(BENCH_SRC) $(FUZZ_SRC) $(GOLDEN_SRC) $(wildcard tests/fuzz/replay.c)
 
 # What the library is made of, and everything that a test may link.
 LIBRARY_OBJ = $(patsubst %.c,$(O)/%.o,$(COMMON_SRC) $(READER_SRC))
@@ -142,7 +143,7 @@ FORCE:
 
 # ---- tests ---------------------------------------------------------------------------------------------------------
 
-tests: $(call programs,$(UNIT_SRC) $(FAULT_SRC) $(STRESS_SRC) $(FUZZ_SRC))
+tests: $(call programs,$(UNIT_SRC) $(FAULT_SRC) $(STRESS_SRC) $(FUZZ_SRC) $(GOLDEN_SRC))
 
 $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/everything.a
 	@echo "  LINK  $@"
@@ -152,7 +153,7 @@ $(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay.o $(O)/e
 	@echo "  LINK  $@"
 	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
 
-$(call programs,$(FAULT_SRC) $(STRESS_SRC) $(BENCH_SRC)): $(O)/%: $(O)/%.o $(O)/everything.a
+$(call programs,$(FAULT_SRC) $(STRESS_SRC) $(BENCH_SRC) $(GOLDEN_SRC)): $(O)/%: $(O)/%.o $(O)/everything.a
 	@echo "  LINK  $@"
 	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldl -lm $(ALL_LIBS)
 

@@ -133,7 +133,8 @@ void index_builder_deinit(struct index_builder *b);
 
 /* One index out of consecutive pieces of one pack: rows, labels and names joined, references and shard numbers moved on,
  * REPORT and SOURCE sections left out. Parts come from index_parse() and have passed index_check(). Meta must agree, class
- * lists be a beginning of the longest, and names ascend from part to part (ERR_INPUT says what does not). Gives the same bytes as building the whole at once; appended to `out`. */
+ * lists be a beginning of the longest, and names ascend from part to part (ERR_INPUT says what does not). Gives the same
+ * bytes as building the whole at once; appended to `out`. That no part is missing is for the caller to know. */
 int index_merge(struct bytes *out, const struct index_view *parts, uint64_t part_count, struct error *error);
 
 /* "train-00003.lmdb" into a buffer of INDEX_SHARD_NAME_BYTES. */

@@ -358,7 +358,7 @@ static void join_part(struct index_builder *b, const struct index_view *part) {
                 (uint32_t)(to[SECTION_LABELS].size / INDEX_LABEL_BYTES),
                 (uint32_t)(to[SECTION_POINTS].size / point_bytes(b)));
     to[SECTION_SAMPLES].size += rows.size;
-    uint8_t *shards = to[SECTION_SHARDS].data + to[SECTION_SHARDS].size;
+    uint8_t *shards = part->shard_count > 0 ? to[SECTION_SHARDS].data + to[SECTION_SHARDS].size : NULL;
     static const int plain[] = {SECTION_LABELS, SECTION_POINTS, SECTION_NAMES, SECTION_SHARDS};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
         struct span from = part->section[plain[i]];
