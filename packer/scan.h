@@ -2,40 +2,57 @@
 #ifndef YPK_PACKER_SCAN_H
 #define YPK_PACKER_SCAN_H
 
+#include "arena.h"
 #include "error.h"
 #include "report.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Relative paths ("images/train/a.jpg"), sorted as bytes, no duplicates; owned by one arena. */
+/* Relative paths ("images/train/a.jpg"), sorted as bytes, no duplicates; owned by the arena of the scan. */
 struct path_list {
     const char **items;
     size_t count, capacity;
 };
 
+int path_list_add(struct path_list *list, const char *path); /* borrows; 0 or ERR_MEMORY */
+void path_list_sort(struct path_list *list);                 /* and drops duplicates */
+
+/* The row of `path` in a sorted list, or SIZE_MAX. O(log n); O(1) when it is the row at or after *hint, where the row
+ * found is left (NULL: no hint). */
+size_t path_list_find(const struct path_list *list, const char *path, size_t *hint);
+
+/* The first row that is `prefix` or greater, as bytes: rows below a directory "a/b" begin at the one of "a/b/". */
+size_t path_list_lower(const struct path_list *list, const char *prefix);
+
+/* Zero-initialise. */
 struct scan {
     struct path_list images;    /* names with a known image suffix (jpg jpeg jpe png bmp tif tiff webp mpo, any case) */
-    struct path_list labels;    /* *.txt */
+    struct path_list labels;    /* *.txt, any case */
     uint64_t skipped_count;     /* everything else: each kind is a FILE_SKIPPED row of the report */
-    void *arena;
+    struct arena arena;
 };
 
 /*
- * Walks `root` / `sub` ("" for all). Paths come out relative to `root`. Symbolic links to files and directories are
- * followed; a directory reached twice is walked once. Never opens a file: FIFOs, sockets, devices and directories with
- * an image's name are named and skipped. Known droppings (dot files and dot directories, Thumbs.db, desktop.ini,
- * __MACOSX, *-lock, @eaDir) are skipped and counted in one row a kind; so are other suffixes, counted by suffix. Few
- * directories are open at once, whatever the depth. A directory that cannot be read is ERR_IO naming it.
- * `root` not being there is ERR_NOT_FOUND ("no such directory (did you mean …?)" from the names beside it).
+ * Walks `root` / `sub` ("" for all) and adds what it finds; may be called again with the same root. Paths come out
+ * relative to `root`. Symbolic links to files and directories are followed; a directory reached twice in a call is
+ * walked once, by its real path if that lies in the tree, and the other way to it is named as skipped. Never opens a
+ * file: FIFOs, sockets, devices, broken links and directories with an image's name are named and skipped. Known
+ * droppings (dot files and dot directories, Thumbs.db, desktop.ini, __MACOSX, *-lock, @eaDir) are skipped and counted in
+ * one row a kind; so are other suffixes, counted by suffix. At most two directories are open at once, whatever the
+ * depth. A directory that cannot be read is ERR_IO naming it. `root` or `sub` not being there is path_missing().
  * Rows go to `report`, which may be NULL. `cancel`, if not NULL, is looked at now and then: ERR_INTERRUPTED.
  */
 int scan_directory(struct scan *out, const char *root, const char *sub, struct report *report,
                    const atomic_bool *cancel, struct error *error);
 void scan_deinit(struct scan *scan);
 
-/* The row of `path` in a sorted list, or SIZE_MAX. O(log n). */
-size_t path_list_find(const struct path_list *list, const char *path);
+/* True for the file names that scan_directory() takes for images. */
+bool scan_is_image_name(const char *name);
+
+/* Sets ERR_NOT_FOUND, "no such file or directory (did you mean …?)" from the names beside `path`, and returns it. */
+int path_missing(const char *path, struct error *error);
 
 #endif
