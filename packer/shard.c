@@ -32,11 +32,6 @@
 #define PASS_BUFFER_BYTES ((size_t)512 << 10) /* stays in the L2 cache between read and hash */
 #define GAP_BUFFER_BYTES ((size_t)8 << 10)    /* a page's tail and the next record's header */
 
-struct entry {
-    uint64_t sample_id;
-    uint64_t header_hash;
-};
-
 struct shard_writer {
     char *path;
     MDB_env *env;
@@ -45,8 +40,8 @@ struct shard_writer {
     uint32_t page_bytes;
     uint64_t limit_pages, used_pages;
     uint64_t uncommitted_bytes;
-    uint64_t count;
-    struct bytes entries; /* struct entry[count] */
+    uint64_t first_id, count;
+    struct bytes hashes;  /* uint64_t[count]: XXH3-64 of each record's header */
     struct bytes extents; /* struct shard_extent[count]; offsets are known after sealing */
 };
 
@@ -131,7 +126,7 @@ static void writer_destroy(struct shard_writer **writer) {
         mdb_txn_abort(w->txn);
     if (w->env)
         mdb_env_close(w->env);
-    bytes_deinit(&w->entries);
+    bytes_deinit(&w->hashes);
     bytes_deinit(&w->extents);
     free(w->path);
     free(w);
@@ -200,9 +195,9 @@ uint64_t shard_writer_count(const struct shard_writer *w) {
 
 static int writer_remember(struct shard_writer *w, const struct record *record, struct span bytes,
                            struct error *error) {
-    struct entry entry = {record->sample_id, XXH3_64bits(bytes.data, RECORD_HEADER_BYTES)};
+    uint64_t hash = XXH3_64bits(bytes.data, RECORD_HEADER_BYTES);
     struct shard_extent extent = {0, w->count, record->rgb.payload_bytes, record->ir.payload_bytes};
-    int rc = bytes_append(&w->entries, &entry, sizeof entry);
+    int rc = bytes_append(&w->hashes, &hash, sizeof hash);
     if (!rc)
         rc = bytes_append(&w->extents, &extent, sizeof extent);
     return rc ? error_set(error, rc, "%s: out of memory", w->path) : 0;
@@ -213,8 +208,6 @@ static int writer_put(struct shard_writer *w, uint64_t sample_id, struct span re
     MDB_val key = {sizeof big_endian, &big_endian};
     MDB_val value = {record.size, NULL};
     int rc = mdb_put(w->txn, w->dbi, &key, &value, MDB_APPEND | MDB_RESERVE);
-    if (rc == MDB_KEYEXIST)
-        return error_set(error, ERR_ARGUMENT, "%s: sample %" PRIu64 " comes after a later one", w->path, sample_id);
     if (rc)
         return error_set_lmdb(error, rc, w->path, "add a record", record.size);
     memcpy(value.mv_data, record.data, record.size);
@@ -230,11 +223,15 @@ int shard_writer_add(struct shard_writer *w, uint64_t sample_id, struct span rec
         record.size != record_bytes(header.rgb.payload_bytes, header.ir.payload_bytes))
         return error_set(error, ERR_ARGUMENT, "%s: the record of sample %" PRIu64 " has another id or length", w->path,
                          sample_id);
+    if (w->count && sample_id - w->first_id != w->count)
+        return error_set(error, ERR_ARGUMENT, "%s: sample %" PRIu64 " does not follow sample %" PRIu64, w->path,
+                         sample_id, w->first_id + w->count - 1);
     if (!w->txn && (rc = writer_begin(w, error)))
         return rc;
     if ((rc = writer_remember(w, &header, record, error)) || (rc = writer_put(w, sample_id, record, error)))
         return rc;
-    w->count++;
+    if (!w->count++)
+        w->first_id = sample_id;
     w->used_pages += record_pages(w, record.size);
     w->uncommitted_bytes += record.size;
     return w->uncommitted_bytes >= COMMIT_BYTES ? writer_commit(w, error) : 0;
@@ -485,6 +482,24 @@ int shard_hash_file(struct index_shard *out, const char *path, uint32_t page_byt
     return rc;
 }
 
+int shard_head(struct index_shard *out, const char *path, uint32_t page_bytes, struct error *error) {
+    struct stat file;
+    struct pass p = {.fd = open(path, O_RDONLY | O_CLOEXEC), .path = path, .error = error};
+    if (p.fd < 0)
+        return error_set_errno(error, errno, "%s: cannot open the shard", path);
+    *out = (struct index_shard){0};
+    int rc = pass_init(&p, GAP_BUFFER_BYTES, false);
+    if (!rc && fstat(p.fd, &file))
+        rc = error_set_errno(error, errno, "%s: cannot stat", path);
+    if (!rc) {
+        p.file_bytes = out->file_bytes = (uint64_t)file.st_size;
+        rc = pass_head(&p, page_bytes, &out->head_hash);
+    }
+    pass_deinit(&p);
+    close(p.fd);
+    return rc;
+}
+
 /* ---- sealing ---------------------------------------------------------------------------------------------------- */
 
 struct seal {
@@ -496,9 +511,8 @@ struct seal {
 
 static int seal_place(void *arg, const struct shard_record *record) {
     struct seal *s = arg;
-    const struct entry *entries = (const struct entry *)s->w->entries.data;
     struct shard_extent *extents = (struct shard_extent *)s->w->extents.data;
-    if (s->seen >= s->w->count || record->sample_id != entries[s->seen].sample_id ||
+    if (s->seen >= s->w->count || record->sample_id != s->w->first_id + s->seen ||
         record->size != record_bytes(extents[s->seen].rgb_bytes, extents[s->seen].ir_bytes))
         return error_set(s->error, ERR_IO, "%s: sample %" PRIu64 " was not written as it was given", s->w->path,
                          record->sample_id);
@@ -509,12 +523,12 @@ static int seal_place(void *arg, const struct shard_record *record) {
 
 static int seal_compare(void *arg, const struct shard_extent *extent, const struct shard_found *found) {
     struct seal *s = arg;
-    const struct entry *entry = (const struct entry *)s->w->entries.data + extent->row;
-    if (XXH3_64bits(found->header, sizeof found->header) == entry->header_hash)
+    const uint64_t *hashes = (const uint64_t *)s->w->hashes.data;
+    if (XXH3_64bits(found->header, sizeof found->header) == hashes[extent->row])
         return 0;
     return error_set(s->error, ERR_IO,
                      "%s: sample %" PRIu64 " does not read back at offset %" PRIu64 " as it was written", s->w->path,
-                     entry->sample_id, extent->offset);
+                     s->w->first_id + extent->row, extent->offset);
 }
 
 /* The payloads were hashed when they were made and are read from the page cache only: what lies between is enough. */
@@ -538,7 +552,7 @@ static int seal_read_back(struct shard_writer *w, struct index_shard *out, uint6
         rc = error_set(error, ERR_IO, "%s: %" PRIu64 " of %" PRIu64 " records were written", w->path, s.seen, w->count);
     if (rc)
         return rc;
-    out->first_id = w->count ? ((const struct entry *)w->entries.data)->sample_id : 0;
+    out->first_id = w->first_id;
     out->sample_count = w->count;
     return seal_hash(&s, out);
 }

@@ -26,12 +26,13 @@ int shard_writer_create(struct shard_writer **out, const char *path, uint64_t li
  * limit_bytes. A pure function of the records so far. */
 bool shard_writer_fits(const struct shard_writer *w, uint64_t record_bytes);
 
-/* `record` is one as record.h describes it, header and padding included, its id being sample_id; ids rise (ERR_ARGUMENT
+/* `record` is one as record.h describes it, header and padding included, its id being sample_id; ids count up by one (ERR_ARGUMENT
  * otherwise). A full disk is ERR_SPACE with the bytes needed and free. */
 int shard_writer_add(struct shard_writer *w, uint64_t sample_id, struct span record, struct error *error);
 
 /* Commits, syncs and reads back: fills `offsets[i]` with the absolute file offset of the i-th record added (checked
- * against the bytes in the file) and *out with length and hashes. The writer is closed either way. */
+ * against the bytes in the file) and *out with length, hashes, first_id and sample_count; first_sample, the row in an index,
+ * is left 0 for the caller. The writer is closed either way. */
 int shard_writer_seal(struct shard_writer **w, struct index_shard *out, uint64_t *offsets, struct error *error);
 
 /* Closes and removes the unfinished file. */
@@ -78,5 +79,8 @@ int shard_hash_file(struct index_shard *out, const char *path, uint32_t page_byt
                     uint64_t count,
                     int (*record)(void *arg, const struct shard_extent *extent, const struct shard_found *found),
                     void *arg, struct error *error);
+
+/* Fills file_bytes and head_hash only. */
+int shard_head(struct index_shard *out, const char *path, uint32_t page_bytes, struct error *error);
 
 #endif

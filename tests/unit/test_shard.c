@@ -205,7 +205,7 @@ Test(shard, wrong_records_are_refused) {
     bytes_deinit(&record);
 }
 
-Test(shard, ids_must_rise) {
+Test(shard, ids_must_count_up) {
     struct shard_writer *w;
     struct bytes record = {0};
     struct error error;
@@ -214,6 +214,10 @@ Test(shard, ids_must_rise) {
     cr_assert_eq(add(w, 5, &record, NULL), 0);
     cr_assert_eq(add(w, 5, &record, &error), ERR_ARGUMENT);
     cr_assert(strstr(error.message, "sample 5"), "%s", error.message);
+    zeros_record(&record, 7, 100);
+    cr_assert_eq(add(w, 7, &record, &error), ERR_ARGUMENT);
+    zeros_record(&record, 6, 100);
+    cr_assert_eq(add(w, 6, &record, &error), 0);
     shard_writer_abort(&w);
     bytes_deinit(&record);
 }

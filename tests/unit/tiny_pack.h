@@ -188,6 +188,7 @@ static inline uint64_t tiny_shards(struct index_builder *index, const char *pack
             TINY_CHECK(shard_writer_add(writer, first + i, (struct span){record.data, record.size}, NULL) == 0);
         }
         TINY_CHECK(shard_writer_seal(&writer, &sealed, offsets, NULL) == 0);
+        sealed.first_sample = first;
         TINY_CHECK(index_builder_add_shard(index, &sealed, NULL) == 0);
         for (uint64_t i = 0; i < count; i++)
             tiny_add_row(index, &headers[i], offsets[i], (uint16_t)shards);
