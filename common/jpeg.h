@@ -16,20 +16,21 @@
 
 struct jpeg;
 
-int jpeg_create(struct jpeg **out, struct error *error);
-void jpeg_destroy(struct jpeg **jpeg);
+/* Not jpeg_destroy(): that name is libjpeg's. */
+int jpeg_handle_create(struct jpeg **out, struct error *error);
+void jpeg_handle_destroy(struct jpeg **jpeg);
 
 /* What the header of the first (main) image says. Thumbnails and later images in the same file are never looked at. */
 struct jpeg_info {
-    uint32_t width, height;     /* as stored, before any orientation, px */
-    uint8_t components;         /* 1, 3 or 4 */
-    uint8_t precision;          /* bits a sample; only 8 can be decoded */
-    uint8_t orientation;        /* EXIF 1-8; 1 when there is none or it is broken */
-    bool orientation_broken;    /* EXIF was there but not readable, or orientation was not 1-8: taken as 1 */
+    uint32_t width, height;  /* as stored, before any orientation, px */
+    uint8_t components;      /* 1, 3 or 4 */
+    uint8_t precision;       /* bits a sample; only 8 can be decoded */
+    uint8_t orientation;     /* EXIF 1-8; 1 when there is none or it is broken */
+    bool orientation_broken; /* EXIF was there but not readable, or orientation was not 1-8: taken as 1 */
     bool progressive;
     bool arithmetic;
-    bool cmyk;                  /* CMYK or YCCK: converted to RGB when decoded */
-    char subsampling[8];        /* "4:4:4", "4:2:2", "4:2:0", "4:4:0", "4:1:1", "gray", "other" */
+    bool cmyk;           /* CMYK or YCCK: converted to RGB when decoded */
+    char subsampling[8]; /* "4:4:4", "4:2:2", "4:2:0", "4:4:0", "4:1:1", "gray", "other" */
 };
 
 /* Reads the header only. ERR_INPUT with the cause (not a JPEG, no SOF, size 0, unsupported SOF or precision). */
@@ -37,18 +38,21 @@ int jpeg_probe(struct jpeg *jpeg, struct jpeg_info *out, struct span file, struc
 
 /* What a full entropy decode found. */
 struct jpeg_check {
-    bool complete;              /* every row was really decoded, none filled in by the library */
-    bool missing_eoi;           /* complete, but the file ends without its EOI marker */
-    bool equal_channels;        /* three components, and R = G = B in every pixel (chroma exactly neutral) */
-    uint32_t rows_decoded;      /* rows decoded before the data ran out; = height when complete */
-    uint32_t warning_count;     /* libjpeg warnings other than those above (extraneous bytes, …) */
-    char warning[200];          /* the first of them */
+    bool complete;          /* every row was really decoded, none filled in by the library */
+    bool corrupt;           /* not complete because of wrong codes in the data, not because it ends early */
+    bool missing_eoi;       /* complete, but the file ends without its EOI marker */
+    bool equal_channels;    /* Y,Cb,Cr, and R = G = B in every pixel (chroma exactly neutral) */
+    uint32_t rows_decoded;  /* rows decoded before the first fault; = height when complete. When the picture comes in
+                                   several scans: rows of the scan at fault */
+    uint32_t warning_count; /* harmless warnings (extraneous bytes, …) */
+    char warning[200];      /* the first of them; of a picture that is not complete, the fault */
 };
 
-/* Decodes every coefficient of the file, at 1/8 scale so that little but the entropy decoding is paid for; on a
- * candidate for equal_channels decodes the chroma fully to be sure. Corrupt entropy data inside the picture makes
- * `complete` false too. Returns 0 with *out filled even for a damaged picture; ERR_INPUT for one that cannot be decoded
- * at all. Limits on the picture's size are the caller's, applied after jpeg_probe(). */
+/* Decodes every code of the file, but few or no pixels: about 0.7 of the time of decoding it where chroma is not subsampled,
+ * 0.5 where it is. equal_channels is true if all coefficients of chroma are 0, as encoders make them of gray pictures.
+ * Returns 0 with *out filled even for a damaged picture; ERR_INPUT for one whose header is unusable. Limits on the
+ * picture's size are the caller's, applied after jpeg_probe(); memory of 2 bytes a sample of the picture is taken for
+ * progressive and for gray pictures. jpeg_decode() succeeds exactly where this finds the picture complete. */
 int jpeg_check_full(struct jpeg *jpeg, struct jpeg_check *out, struct span file, struct error *error);
 
 /* Decodes to interleaved 8-bit pixels: channels 3 = R,G,B (gray replicated, CMYK/YCCK converted), 1 = luma (of a colour
@@ -58,17 +62,22 @@ int jpeg_check_full(struct jpeg *jpeg, struct jpeg_check *out, struct span file,
  * On failure the pixels are zeroed. `gray_source` promises R = G = B: only luma is decoded, then replicated. */
 int jpeg_decode(struct jpeg *jpeg, struct span file, const struct pixels *out, bool gray_source, struct error *error);
 
+/* The first harmless warning of the last check or decode, missing EOI included; "" if there was none. Borrowed until the
+ * next call with this handle. */
+const char *jpeg_warning(const struct jpeg *jpeg);
+
 /* Encodes interleaved 8-bit pixels (channels 1 or 3), appended to `out`. quality 1-100; subsample_420 has no meaning for
  * one channel. Optimised Huffman tables; no metadata. */
 int jpeg_encode(struct jpeg *jpeg, struct bytes *out, const struct pixels *in, int quality, bool subsample_420,
                 struct error *error);
 
-/* Applies an EXIF orientation (2-8) losslessly to the coefficients and drops the EXIF marker; appended to `out`.
- * *exact is false, and nothing is written, when the picture's size does not allow it without loss at an edge. */
+/* Applies an EXIF orientation (2-8) losslessly to the coefficients and drops the EXIF marker with all other metadata;
+ * appended to `out`, whose old bytes may hold `file`. *exact is false, and nothing is written, when the picture's size
+ * (or an unusual subsampling) does not allow it without loss at an edge. A damaged picture is ERR_INPUT. */
 int jpeg_transform(struct jpeg *jpeg, struct bytes *out, bool *exact, struct span file, int orientation,
                    struct error *error);
 
-/* "2.1.5" of the library in use: part of a pack's identity of options. */
+/* "2.1.5" of the library this was compiled with (it cannot be asked): part of a pack's identity of options. */
 const char *jpeg_library_version(void);
 
 #endif
