@@ -13,18 +13,18 @@
 enum source_format { SOURCE_UNKNOWN, SOURCE_JPEG, SOURCE_PNG, SOURCE_TIFF, SOURCE_BMP, SOURCE_WEBP };
 
 struct source_info {
-    uint32_t width, height;     /* as stored, before orientation, px */
-    uint8_t channels;           /* colour channels: 1 or 3 (alpha not counted, CMYK counts as 3) */
-    uint8_t depth;              /* bits a sample when decoded: 8 or 16 */
-    uint8_t orientation;        /* 1-8 */
+    uint32_t width, height; /* as stored, before orientation, px */
+    uint8_t channels;       /* colour channels: 1 or 3 (alpha not counted, CMYK counts as 3) */
+    uint8_t depth;          /* bits a sample when decoded: 8 or 16 */
+    uint8_t orientation;    /* 1-8 */
     bool orientation_broken;
-    bool keepable;              /* a pack may hold the file's bytes as they are: 8-bit gray, YCbCr or RGB JPEG */
-    char detail[48];            /* for people: "JPEG 4:2:0 progressive", "PNG 16-bit gray" */
+    bool keepable;   /* a pack may hold the file's bytes as they are: 8-bit gray, YCbCr or RGB JPEG */
+    char detail[48]; /* for people: "JPEG 4:2:0 progressive", "PNG 16-bit gray" */
 };
 
 struct source_image_format {
     enum source_format id;
-    const char *name;           /* "JPEG" */
+    const char *name; /* "JPEG" */
     bool (*sniff)(struct span file);
     /* Header only; nothing of the size of the picture is allocated. ERR_INPUT, ERR_UNSUPPORTED. */
     int (*probe)(struct codec *codec, struct source_info *out, struct span file, struct error *error);

@@ -1,0 +1,9 @@
+/* JPEG as a source: the row of the table of formats. */
+#ifndef YPK_PACKER_SOURCE_JPEG_H
+#define YPK_PACKER_SOURCE_JPEG_H
+
+#include "source_image.h"
+
+extern const struct source_image_format source_jpeg;
+
+#endif
