@@ -15,7 +15,9 @@
  *
  * Conventions. A failing call returns a negative code and, when `error` is not NULL, fills it with a message that names
  * the file, the sample, the value and what to do. Close and destroy take the address of the handle, accept NULL, and set
- * it to NULL. Option structs begin with their size: zero the struct, set `size = sizeof options`, then what you need.
+ * it to NULL. Option structs begin with their size: zero the struct, set `size = sizeof options`, then what you need. A
+ * smaller size than the library's first release knew (0 above all) is YPK_E_ARGUMENT; so is a larger one than this library
+ * knows, unless everything beyond is zero.
  *
  * Threads. A dataset is immutable after open and may be used from any number of threads. A decoder belongs to one thread
  * at a time. Fork: a dataset may be used in the child; a decoder too, if the parent does not use it any more.
@@ -83,7 +85,8 @@ typedef struct ypk_dataset_options {
 
 /* Opens one split of the pack directory `path`. Cost does not depend on the number of samples. Checks the index's header
  * and, for every shard, its length and first pages; shards themselves are mapped when first read, and no descriptor is
- * kept open. `options` may be NULL.
+ * kept open. The directory may be renamed or removed later only as far as shards are mapped already; the process may change
+ * its current directory. `options` may be NULL.
  * YPK_E_NOT_FOUND, YPK_E_CORRUPT, YPK_E_UNSUPPORTED, YPK_E_IO, YPK_E_MEMORY, YPK_E_ARGUMENT. */
 YPK_API int ypk_dataset_open(ypk_dataset **out, const char *path, const ypk_dataset_options *options, ypk_error *error);
 YPK_API void ypk_dataset_close(ypk_dataset **dataset);

@@ -1,0 +1,36 @@
+/* One opened split: its mapped index, and its shards, mapped when first read. */
+#ifndef YPK_READER_DATASET_H
+#define YPK_READER_DATASET_H
+
+#include "bytes.h"
+#include "error.h"
+#include "index.h"
+#include "record.h"
+#include "yolopack.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct dataset_shard {
+    uint64_t file_bytes;
+    uint64_t head_hash;
+    _Atomic(const uint8_t *) map;   /* [file_bytes], NULL until first read; set once, by compare and swap */
+};
+
+/* Immutable after open, but for the maps. No lock, so that a child of fork() can use it whatever other threads did. */
+struct ypk_dataset {
+    char *root;                     /* absolute: the process may change its directory */
+    char *split;
+    char *index_path;
+    struct span index_map;
+    struct index_view index;
+    struct dataset_shard *shards;   /* [index.shard_count] */
+    uint64_t shards_bytes;          /* sum of file_bytes */
+    bool reads;                     /* pread into the caller's scratch instead of mapping */
+};
+
+/* The record of `sample`: borrowed from the map, or read into `scratch` (its content replaced). */
+int dataset_record(const struct ypk_dataset *dataset, const struct index_sample *sample, struct bytes *scratch,
+                   struct span *out, struct error *error);
+
+#endif

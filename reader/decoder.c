@@ -1,0 +1,181 @@
+/* Records to payloads to pixels, each step checked against the one before: index row, record header, payload hash. */
+#include "api_error.h"
+#include "codec.h"
+#include "dataset.h"
+#include "record.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ypk_decoder {
+    const struct ypk_dataset *dataset;
+    struct codec *codec;
+    struct bytes scratch;   /* with pread: the record that was read last, so that a pair is read once */
+    uint64_t scratch_index; /* its sample; UINT64_MAX: none */
+};
+
+/* One image of one sample, found and checked. */
+struct image {
+    struct record_image header;
+    struct span payload;
+};
+
+int ypk_decoder_create(ypk_decoder **out, const ypk_dataset *dataset, ypk_error *error) {
+    struct error inner = {0};
+    if (out)
+        *out = NULL;
+    if (!out || !dataset) {
+        error_set(&inner, ERR_ARGUMENT, "ypk_decoder_create: out and dataset must not be NULL");
+        return api_fail(error, &inner);
+    }
+    ypk_decoder *d = calloc(1, sizeof *d);
+    int rc = d ? codec_create(&d->codec, &inner) : error_set(&inner, ERR_MEMORY, "out of memory for a decoder");
+    if (rc) {
+        free(d);
+        return api_fail(error, &inner);
+    }
+    d->dataset = dataset;
+    d->scratch_index = UINT64_MAX;
+    *out = d;
+    return YPK_OK;
+}
+
+void ypk_decoder_destroy(ypk_decoder **decoder) {
+    if (!decoder || !*decoder)
+        return;
+    codec_destroy(&(*decoder)->codec);
+    bytes_deinit(&(*decoder)->scratch);
+    free(*decoder);
+    *decoder = NULL;
+}
+
+/* ---- finding an image -------------------------------------------------------------------------------------------- */
+
+static int find_row(const ypk_decoder *d, uint64_t index, int modality, struct index_sample *out, struct error *error) {
+    if (modality != YPK_RGB && modality != YPK_IR)
+        return error_set(error, ERR_ARGUMENT, "modality %d is neither YPK_RGB nor YPK_IR", modality);
+    int rc = index_sample(&d->dataset->index, index, out, error);
+    if (rc) {
+        error_prefix(error, "%s: ", d->dataset->index_path);
+        return rc;
+    }
+    if (!(modality == YPK_RGB ? out->rgb_bytes : out->ir_bytes))
+        return error_set(error, ERR_ARGUMENT, "sample %" PRIu64 " (%s) has no %s image", index, index_sample_name(out),
+                         modality == YPK_RGB ? "RGB" : "IR");
+    return 0;
+}
+
+static int fetch_record(ypk_decoder *d, uint64_t index, const struct index_sample *row, struct span *out,
+                        struct error *error) {
+    if (d->scratch_index == index) {
+        *out = (struct span){d->scratch.data, d->scratch.size};
+        return 0;
+    }
+    d->scratch_index = UINT64_MAX;
+    int rc = dataset_record(d->dataset, row, &d->scratch, out, error);
+    if (!rc && d->dataset->reads)
+        d->scratch_index = index;
+    return rc;
+}
+
+static bool image_matches(const struct record_image *image, uint8_t format, uint32_t bytes, uint64_t hash,
+                          uint16_t width, uint16_t height) {
+    return (image->codec | image->flags) == format && image->payload_bytes == bytes && image->hash == hash &&
+           image->width == width && image->height == height;
+}
+
+static int check_image(struct image *out, const struct index_view *view, uint64_t index, int modality,
+                       const struct index_sample *row, struct span bytes, struct error *error) {
+    struct record r;
+    struct index_shard shard;
+    int rc = index_shard(view, row->shard, &shard, error);
+    if (rc || (rc = record_decode_header(&r, bytes, error)))
+        return rc;
+    if (r.sample_id != shard.first_id + (index - shard.first_sample) ||
+        !image_matches(&r.rgb, row->rgb_format, row->rgb_bytes, row->rgb_hash, row->rgb_width, row->rgb_height) ||
+        !image_matches(&r.ir, row->ir_format, row->ir_bytes, row->ir_hash, row->ir_width, row->ir_height))
+        return error_set(error, ERR_CORRUPT, "the record is another one than the index describes (id %" PRIu64 ")",
+                         r.sample_id);
+    bool rgb = modality == YPK_RGB;
+    out->header = rgb ? r.rgb : r.ir;
+    out->payload = (struct span){bytes.data + (rgb ? RECORD_HEADER_BYTES : record_ir_offset(r.rgb.payload_bytes)),
+                                 out->header.payload_bytes};
+    return record_check_payload(&out->header, out->payload, rgb ? "RGB" : "IR", error);
+}
+
+/* Says which sample of which shard a message is about. */
+static void name_sample(const ypk_decoder *d, uint64_t index, const struct index_sample *row, struct error *error) {
+    char shard[INDEX_SHARD_NAME_BYTES];
+    index_shard_name(shard, d->dataset->index.meta.shard_prefix, row->shard);
+    error_prefix(error, "%s/%s: sample %" PRIu64 " (%s): ", d->dataset->root, shard, index, index_sample_name(row));
+}
+
+static int fetch_image(ypk_decoder *d, uint64_t index, int modality, const struct index_sample *row, struct image *out,
+                       struct error *error) {
+    struct span record;
+    int rc = fetch_record(d, index, row, &record, error);
+    if (!rc && (rc = check_image(out, &d->dataset->index, index, modality, row, record, error)))
+        name_sample(d, index, row, error);
+    return rc;
+}
+
+/* ---- the public calls -------------------------------------------------------------------------------------------- */
+
+int ypk_decoder_payload(ypk_decoder *d, uint64_t index, int modality, const uint8_t **data, size_t *size,
+                        ypk_error *error) {
+    struct error inner = {0};
+    struct index_sample row;
+    struct image image;
+    int rc;
+    if (!d || !data || !size)
+        rc = error_set(&inner, ERR_ARGUMENT, "ypk_decoder_payload: decoder, data and size must not be NULL");
+    else if (!(rc = find_row(d, index, modality, &row, &inner)))
+        rc = fetch_image(d, index, modality, &row, &image, &inner);
+    if (rc)
+        return api_fail(error, &inner);
+    *data = image.payload.data;
+    *size = image.payload.size;
+    return YPK_OK;
+}
+
+/* The caller's buffer as the row describes the picture. */
+static int describe_pixels(struct pixels *out, uint8_t *data, size_t stride, int modality,
+                           const struct index_sample *row, struct error *error) {
+    bool rgb = modality == YPK_RGB;
+    *out = (struct pixels){.data = data,
+                           .width = rgb ? row->rgb_width : row->ir_width,
+                           .height = rgb ? row->rgb_height : row->ir_height,
+                           .channels = rgb ? 3 : 1,
+                           .depth = 8};
+    size_t tight = (size_t)out->width * out->channels;
+    out->stride = stride ? stride : tight;
+    if (out->stride < tight || out->stride > SIZE_MAX / 2 / out->height)
+        return error_set(error, ERR_ARGUMENT, "a stride of %zu bytes does not fit rows of %zu", stride, tight);
+    return 0;
+}
+
+static int decode(ypk_decoder *d, uint64_t index, int modality, uint8_t *data, size_t stride, struct error *error) {
+    struct index_sample row;
+    struct image image;
+    struct pixels pixels;
+    int rc = find_row(d, index, modality, &row, error);
+    if (!rc)
+        rc = describe_pixels(&pixels, data, stride, modality, &row, error);
+    if (rc)
+        return rc;
+    rc = fetch_image(d, index, modality, &row, &image, error);
+    if (!rc && (rc = codec_decode(d->codec, &image.header, image.payload, &pixels, error)))
+        name_sample(d, index, &row, error);
+    if (rc)
+        memset(data, 0, pixels.stride * pixels.height);
+    return rc;
+}
+
+int ypk_decoder_decode(ypk_decoder *d, uint64_t index, int modality, uint8_t *pixels, size_t stride_bytes,
+                       ypk_error *error) {
+    struct error inner = {0};
+    int rc = d && pixels ? decode(d, index, modality, pixels, stride_bytes, &inner)
+                         : error_set(&inner, ERR_ARGUMENT, "ypk_decoder_decode: decoder and pixels must not be NULL");
+    return rc ? api_fail(error, &inner) : YPK_OK;
+}
