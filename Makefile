@@ -20,7 +20,7 @@ INSTALL ?= install
 COMMON = error bytes file suggest record index index_builder codec jpeg pixels exif cpus
 PACKER = report data_yaml arena scan pair decimal label source_image source_jpeg source_png normalise intake shard pipeline \
          publish manifest pack_manifest class_names part pack_split pack verify reindex
-READER = api_error dataset decoder
+READER = api_error dataset decoder random permutation matrix placement plan plan_options plan_state
 TOOLS = args dataset_args commands interrupt progress output summary splits tree synth font canvas png_out \
         export_label export_yaml cmd_pack cmd_check cmd_info cmd_ls cmd_verify cmd_reindex cmd_export cmd_synth cmd_view
 

@@ -1,0 +1,138 @@
+#include "matrix.h"
+
+#include "random.h"
+
+#include <string.h>
+
+#define DEGREE ((int64_t)RECIPE_ONE)
+#define RADIANS_PER_DEGREE 0.017453292519943295
+
+/* Taylor series about 0, enough for |x| <= pi / 4: the first term left out is below 2^-54. */
+static double series(double x2, const double *coefficients, int count) {
+    double sum = 0;
+    while (count > 0) {
+        sum = sum * x2 + coefficients[--count];
+    }
+    return sum;
+}
+
+void sine_cosine(double *sine, double *cosine, int64_t degrees) {
+    static const double sine_terms[] = {1.0,          -1.0 / 6,        1.0 / 120,          -1.0 / 5040,
+                                        1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800.0, -1.0 / 1307674368000.0};
+    static const double cosine_terms[] = {1.0,
+                                          -1.0 / 2,
+                                          1.0 / 24,
+                                          -1.0 / 720,
+                                          1.0 / 40320,
+                                          -1.0 / 3628800,
+                                          1.0 / 479001600.0,
+                                          -1.0 / 87178291200.0,
+                                          1.0 / 20922789888000.0};
+    int64_t turned = degrees % (360 * DEGREE);
+    turned += turned < 0 ? 360 * DEGREE : 0;
+    int64_t quadrant = (turned + 45 * DEGREE) / (90 * DEGREE);
+    double x = (double)(turned - quadrant * 90 * DEGREE) / RECIPE_ONE * RADIANS_PER_DEGREE;
+    double s = x * series(x * x, sine_terms, 8), c = series(x * x, cosine_terms, 9);
+    double swap = quadrant & 1 ? s : c;
+    s = quadrant & 1 ? c : s;
+    *sine = quadrant & 2 ? -s : s;
+    *cosine = (quadrant + 1) & 2 ? -swap : swap;
+}
+
+static double on_grid(double value) {
+    return (double)random_grid(value) / RECIPE_ONE;
+}
+
+static double tangent(int64_t degrees) {
+    double sine, cosine;
+    sine_cosine(&sine, &cosine, degrees);
+    return sine / cosine;
+}
+
+void perspective_matrix(double out[9], const struct perspective_draw *draw, uint32_t canvas_width,
+                        uint32_t canvas_height, uint32_t frame_width, uint32_t frame_height) {
+    const double one = RECIPE_ONE;
+    double sine, cosine;
+    sine_cosine(&sine, &cosine, draw->angle);
+    double alpha = draw->scale / one * cosine, beta = draw->scale / one * sine;
+    double shear_x = tangent(draw->shear_x), shear_y = tangent(draw->shear_y);
+    double a = alpha - shear_x * beta, b = beta + shear_x * alpha; /* S * R */
+    double c = shear_y * alpha - beta, d = shear_y * beta + alpha;
+    double px = draw->perspective_x / one, py = draw->perspective_y / one;
+    double cx = -(double)canvas_width / 2, cy = -(double)canvas_height / 2;
+    double w = px * cx + py * cy + 1;
+    double tx = draw->translate_x / one * frame_width, ty = draw->translate_y / one * frame_height;
+    out[0] = on_grid(a + tx * px);
+    out[1] = on_grid(b + tx * py);
+    out[2] = on_grid(a * cx + b * cy + tx * w);
+    out[3] = on_grid(c + ty * px);
+    out[4] = on_grid(d + ty * py);
+    out[5] = on_grid(c * cx + d * cy + ty * w);
+    out[6] = px;
+    out[7] = py;
+    out[8] = on_grid(w);
+}
+
+void matrix_identity(double out[9]) {
+    memcpy(out, (const double[9]){1, 0, 0, 0, 1, 0, 0, 0, 1}, 9 * sizeof *out);
+}
+
+enum recipe_warp matrix_warp(const double m[9]) {
+    if (m[6] != 0 || m[7] != 0 || m[8] != 1) {
+        return WARP_PERSPECTIVE;
+    }
+    if (m[1] != 0 || m[3] != 0) {
+        return WARP_AFFINE;
+    }
+    return m[0] == 1 && m[4] == 1 && m[2] == 0 && m[5] == 0 ? WARP_NONE : WARP_AXIS;
+}
+
+void recipe_pixel_matrix(double out[9], const struct recipe *recipe, const struct recipe_layer *layer) {
+    const double *m = layer->matrix;
+    double fx = (double)recipe->output_width / recipe->frame_width;
+    double fy = (double)recipe->output_height / recipe->frame_height;
+    for (int i = 0; i < 3; i++) {
+        out[i] = fx * m[i] + (fx - 1) / 2 * m[6 + i];
+        out[3 + i] = fy * m[3 + i] + (fy - 1) / 2 * m[6 + i];
+        out[6 + i] = m[6 + i];
+    }
+}
+
+static void invert_affine(double out[9], const double m[9]) {
+    double determinant = m[0] * m[4] - m[1] * m[3];
+    double d = determinant != 0 ? 1 / determinant : 0;
+    out[0] = m[4] * d;
+    out[1] = m[1] * -d;
+    out[3] = m[3] * -d;
+    out[4] = m[0] * d;
+    out[2] = -out[0] * m[2] - out[1] * m[5];
+    out[5] = -out[3] * m[2] - out[4] * m[5];
+    out[8] = determinant != 0;
+}
+
+static void invert_perspective(double out[9], const double m[9]) {
+    double determinant =
+        m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) + m[2] * (m[3] * m[7] - m[4] * m[6]);
+    if (determinant == 0) {
+        return;
+    }
+    double d = 1 / determinant;
+    out[0] = (m[4] * m[8] - m[5] * m[7]) * d;
+    out[1] = (m[2] * m[7] - m[1] * m[8]) * d;
+    out[2] = (m[1] * m[5] - m[2] * m[4]) * d;
+    out[3] = (m[5] * m[6] - m[3] * m[8]) * d;
+    out[4] = (m[0] * m[8] - m[2] * m[6]) * d;
+    out[5] = (m[2] * m[3] - m[0] * m[5]) * d;
+    out[6] = (m[3] * m[7] - m[4] * m[6]) * d;
+    out[7] = (m[1] * m[6] - m[0] * m[7]) * d;
+    out[8] = (m[0] * m[4] - m[1] * m[3]) * d;
+}
+
+void matrix_invert(double out[9], const double matrix[9], bool perspective) {
+    memset(out, 0, 9 * sizeof *out);
+    if (perspective) {
+        invert_perspective(out, matrix);
+    } else {
+        invert_affine(out, matrix);
+    }
+}
