@@ -221,17 +221,18 @@ static struct text default_text(const struct args_option *option) {
     return out;
 }
 
-/* Prints words from column `column` on, wrapped and hung at HELP_COLUMN. */
-static void print_wrapped(const char *text, int column) {
+/* Prints words, wrapped, between the columns `indent` (where the cursor stands) and HELP_WIDTH. */
+static void print_wrapped(const char *text, int indent) {
+    int column = indent;
     while (*text != '\0') {
-        text += strspn(text, " ");
         size_t word = strcspn(text, " ");
-        if (column > HELP_COLUMN && column + 1 + (int)word > HELP_WIDTH) {
-            printf("\n%*s", HELP_COLUMN, "");
-            column = HELP_COLUMN;
+        if (column > indent && column + 1 + (int)word > HELP_WIDTH) {
+            printf("\n%*s", indent, "");
+            column = indent;
         }
-        column += printf("%s%.*s", column > HELP_COLUMN ? " " : "", (int)word, text);
-        text += word;
+        if (word > 0)
+            column += printf("%s%.*s", column > indent ? " " : "", (int)word, text);
+        text += word + (text[word] == ' ');
     }
     printf("\n");
 }
@@ -240,7 +241,7 @@ static void print_option(const struct args_option *option) {
     int column = option->letter != '\0' ? printf("  -%c, ", option->letter) : printf("      ");
     column += printf("--%s%s%s", option->name, option->metavar != NULL ? " " : "",
                      option->metavar != NULL ? option->metavar : "");
-    if (column > HELP_COLUMN - 1)
+    if (column > HELP_COLUMN - 2)
         printf("\n%*s", HELP_COLUMN, "");
     else
         printf("%*s", HELP_COLUMN - column, "");
@@ -250,8 +251,9 @@ static void print_option(const struct args_option *option) {
 }
 
 static void print_help(const struct args_spec *spec) {
-    printf("usage: yolopack %s %s%s\n\n%s\n\n", spec->command, spec->operands,
-           spec->option_count > 0 ? " [options]" : "", spec->summary);
+    printf("usage: yolopack %s %s%s\n\n", spec->command, spec->operands, spec->option_count > 0 ? " [options]" : "");
+    print_wrapped(spec->summary, 0);
+    printf("\n");
     for (size_t i = 0; i < spec->option_count; i++)
         print_option(&spec->options[i]);
     printf("  -h, --help              show this\n\n%s:\n%s",

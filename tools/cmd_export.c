@@ -201,8 +201,8 @@ int cmd_export(int argc, char **argv) {
     const struct args_spec spec = {
         .command = "export",
         .operands = "PACK DIR",
-        .summary = "Writes a pack back as a directory of images, labels and data.yaml, under the names of its source.\n"
-                   "JPEG files that were kept come out bit for bit; pixels (--preset raw) come out as PNG.\n"
+        .summary = "Writes a pack back as a directory of images, labels and data.yaml, under the names of its source. "
+                   "JPEG files that were kept come out bit for bit; pixels (--preset raw) come out as PNG. "
                    "DIR must be new or empty.",
         .examples = "  yolopack export night.ypk night-again\n",
         .options = options,

@@ -223,7 +223,7 @@ int cmd_info(int argc, char **argv) {
     const struct args_spec spec = {
         .command = "info",
         .operands = "PACK",
-        .summary = "Shows the splits of a pack: samples, boxes, classes, picture sizes, codecs, the options it was\n"
+        .summary = "Shows the splits of a pack: samples, boxes, classes, picture sizes, codecs, the options it was "
                    "made with, and the content hash, which is equal for packs of the same samples.",
         .examples = "  yolopack info night.ypk\n  yolopack info night.ypk --json\n",
         .options = options,

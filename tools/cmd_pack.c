@@ -92,7 +92,8 @@ int cmd_pack(int argc, char **argv) {
          &p.preset, 0, 0},
         {"imgsz", 0, ARGS_INTEGER, "S", "train, raw: reduce to this longest side, px (default: as it is)",
          &p.image_size_px, 10, 65500},
-        {"quality", 0, ARGS_INTEGER, "Q", "keep, train: JPEG quality of what is transcoded", &p.quality, 1, 100},
+        {"quality", 0, ARGS_INTEGER, "Q", "keep, train: JPEG quality of what is transcoded (default: 95 for keep, 92"
+         " for train)", &p.quality, 1, 100},
         {"zstd-level", 0, ARGS_INTEGER, "N", "raw: compress pixels; 0 = not at all", &p.zstd_level, 0, 22},
         {"ir-norm", 0, ARGS_TEXT, "RULE", "16-bit IR to 8 bits: percentile:LOW,HIGH, minmax or range:LOW,HIGH"
          " (default: percentile:0.5,99.5)", &p.ir_norm, 0, 0},
@@ -103,7 +104,7 @@ int cmd_pack(int argc, char **argv) {
     const struct args_spec spec = {
         .command = "pack",
         .operands = "DATASET",
-        .summary = "Validates DATASET (a directory, or a data.yaml) and writes it as a pack: sharded LMDB\n"
+        .summary = "Validates DATASET (a directory, or a data.yaml) and writes it as a pack: sharded LMDB "
                    "archives, an index, and a report of everything that was wrong. Sources are never changed.",
         .examples = "  yolopack datasets/night\n"
                     "  yolopack pack datasets/flir -o flir.ypk --pair suffix:_RGB=_PreviewData -j 8\n",

@@ -11,8 +11,8 @@ int cmd_reindex(int argc, char **argv) {
     const struct args_spec spec = {
         .command = "reindex",
         .operands = "PACK",
-        .summary = "Finds the records of shards that were compacted (mdb_copy -c) and writes their new places into\n"
-                   "the indexes. Every record is compared with its hash; the content hash stays. A plain copy of a\n"
+        .summary = "Finds the records of shards that were compacted (mdb_copy -c) and writes their new places into "
+                   "the indexes. Every record is compared with its hash; the content hash stays. A plain copy of a "
                    "pack needs no reindex.",
         .examples = "  yolopack reindex night.ypk\n",
         .operand_count = 1,

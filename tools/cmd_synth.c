@@ -192,7 +192,7 @@ int cmd_synth(int argc, char **argv) {
     const struct args_spec spec = {
         .command = "synth",
         .operands = "DIR",
-        .summary = "Writes a synthetic RGB/IR detection data set into DIR, which must be new or empty: street scenes\n"
+        .summary = "Writes a synthetic RGB/IR detection data set into DIR, which must be new or empty: street scenes "
                    "with labelled boxes, in the YOLOFuse layout (images/, imagesIR/, labels/, data.yaml).",
         .examples = "  yolopack synth night --pairs 1000 --size 1280x1024 --ir-size 640x512\n",
         .options = options,

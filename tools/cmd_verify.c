@@ -100,7 +100,7 @@ int cmd_verify(int argc, char **argv) {
     const struct args_spec spec = {
         .command = "verify",
         .operands = "PACK",
-        .summary = "Checks that every byte of a pack is what it was when it was written, and that its shards are sound\n"
+        .summary = "Checks that every byte of a pack is what it was when it was written, and that its shards are sound "
                    "LMDB files. Exits with 5 if anything is damaged, naming the samples.",
         .examples = "  yolopack verify night.ypk\n",
         .options = options,

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { PANEL_WIDTH = 480, PANEL_HEIGHT = 384, CAPTION_HEIGHT = 24, GAP = 8, SHEET_LIMIT = 400, SHEET_QUALITY = 92 };
+enum { PANEL_WIDTH = 480, PANEL_HEIGHT = 384, CAPTION_HEIGHT = 24, GAP = 8, PANEL_STEP = PANEL_WIDTH + 2, SHEET_LIMIT = 400, SHEET_QUALITY = 92 };
 
 static const struct colour sheet_colour = {24, 26, 30}, panel_colour = {44, 47, 54}, caption_colour = {225, 228, 232},
                            black = {0, 0, 0}, white = {255, 255, 255};
@@ -56,6 +56,7 @@ static struct colour contrast(struct colour on) {
     return on.r * 299 + on.g * 587 + on.b * 114 > 140000 ? black : white;
 }
 
+/* Text on a filled ground. */
 static void draw_tag(const struct pixels *sheet, int x, int y, int scale, const char *text, struct colour colour) {
     int width = canvas_text_width(text, scale) + scale, height = (FONT_HEIGHT + 2) * scale;
     canvas_fill(sheet, x, y, width, height, colour);
@@ -99,9 +100,9 @@ static void draw_label(const struct view *v, const struct frame *f, const ypk_la
         snprintf(number, sizeof number, "%u", label->class_id);
         name = number;
     }
-    int above = y - (FONT_HEIGHT + 2);
+    int scale = canvas_text_width(name, 2) <= width ? 2 : 1, above = y - (FONT_HEIGHT + 2) * scale;
     if (named)
-        draw_tag(&v->sheet, x, above >= f->y ? above : y, 1, name, colour);
+        draw_tag(&v->sheet, x, above >= f->y ? above : y, scale, name, colour);
 }
 
 static void draw_labels(const struct view *v, const struct frame *f, const ypk_sample *s) {
@@ -171,7 +172,7 @@ static int draw_cell(const struct view *v, uint64_t index, int x, int y, struct 
     int rc = 0;
     if (v->info.modalities & YPK_RGB) {
         rc = draw_panel(v, index, &s, YPK_RGB, x, y, error);
-        x += PANEL_WIDTH;
+        x += PANEL_STEP;
     }
     if (rc == 0 && (v->info.modalities & YPK_IR))
         rc = draw_panel(v, index, &s, YPK_IR, x, y, error);
@@ -180,7 +181,7 @@ static int draw_cell(const struct view *v, uint64_t index, int x, int y, struct 
 
 static int draw_sheet(struct view *v, struct error *error) {
     uint64_t rows = (v->count + v->columns - 1) / v->columns;
-    int cell_width = v->panels * PANEL_WIDTH + GAP, cell_height = CAPTION_HEIGHT + PANEL_HEIGHT + GAP;
+    int cell_width = v->panels * PANEL_STEP + GAP, cell_height = CAPTION_HEIGHT + PANEL_HEIGHT + GAP;
     int rc = pixels_init(&v->sheet, (uint32_t)(v->columns * (uint64_t)cell_width + GAP),
                          (uint32_t)(rows * (uint64_t)cell_height + GAP), 3, 8, error);
     if (rc != 0)
@@ -277,7 +278,7 @@ int cmd_view(int argc, char **argv) {
     const struct args_spec spec = {
         .command = "view",
         .operands = "PACK -o FILE",
-        .summary = "Draws samples as they are stored, RGB and IR side by side, with boxes and class names, into one\n"
+        .summary = "Draws samples as they are stored, RGB and IR side by side, with boxes and class names, into one "
                    "picture.",
         .examples = "  yolopack view night.ypk -o look.png\n"
                     "  yolopack view night.ypk -o look.jpg --split val --first 100 --count 4\n",

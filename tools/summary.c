@@ -88,6 +88,12 @@ void summary_print(const struct summary *s, const struct pack_result *result) {
     if (result->published || s->args->pack.check_only)
         print_headline(s, result);
     fflush(stdout);
+    if (!s->args->quiet && (result->resumed || result->restarted)) {
+        output_label(stderr, STYLE_PLAIN, result->resumed ? "resumed" : "restarted");
+        fputs(result->resumed ? "went on where an interrupted run had stopped\n"
+                              : "what an interrupted run had left was thrown away (--resume would have gone on with it)\n",
+              stderr);
+    }
     print_action(result, ACTION_REJECTED, STYLE_WARN, "rejected");
     print_action(result, ACTION_DROPPED, STYLE_WARN, "dropped");
     print_action(result, ACTION_CLAMPED, STYLE_PLAIN, "clamped");
@@ -156,7 +162,7 @@ int summary_exit_code(const struct summary *s, const struct pack_result *result,
     if (code == 0)
         return EXIT_DONE;
     int exit_code = output_fail(error);
-    if (code == ERR_INTERRUPTED && !s->args->pack.check_only)
-        fputs("          go on where it stopped: the same command with --resume\n", stderr);
+    if (result->resumable)
+        fputs("          to go on where it stopped: the same command with --resume\n", stderr);
     return result->too_many_rejects && s->args->pack.strict ? EXIT_REJECTS : exit_code;
 }
