@@ -15,10 +15,14 @@ PKG_CONFIG ?= pkg-config
 OBJCOPY ?= objcopy
 INSTALL ?= install
 
+# A shell command's output, asked for once, when first needed.
+once = $(eval $(1) := $$(shell $(2)))$($(1))
+
 # ---- sources -------------------------------------------------------------------------------------------------------
 
 COMMON = error bytes file suggest record index index_builder codec jpeg pixels exif cpus
-PACKER = report data_yaml arena scan pair decimal label source_image source_jpeg source_png normalise intake shard pipeline \
+PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_map pair_split pair_label pair decimal label \
+         source_image source_jpeg source_png normalise intake shard pipeline \
          publish manifest pack_manifest class_names part pack_split pack verify reindex
 READER = api_error dataset decoder random permutation matrix placement plan plan_options plan_state
 TOOLS = args dataset_args commands interrupt progress output summary splits tree synth font canvas png_out \
@@ -26,7 +30,8 @@ TOOLS = args dataset_args commands interrupt progress output summary splits tree
 
 COMMON_SRC = $(wildcard $(COMMON:%=common/%.c))
 PACKER_SRC = $(wildcard $(PACKER:%=packer/%.c))
-READER_SRC = $(wildcard $(READER:%=reader/%.c))
+READER_SRC = $(wildcard $(READER:%=reader/%.c) $(if $(X86),$(READER_X86:%=reader/%.c)))
+X86 = $(call once,X86,$(CC) -dumpmachine | grep ^x86_64)
 TOOLS_SRC = $(wildcard $(TOOLS:%=tools/%.c))
 MAN = $(wildcard tools/man/*.1)
 
@@ -46,10 +51,9 @@ programs = $(patsubst %.c,$(O)/%,$(1))
 
 # ---- flags ---------------------------------------------------------------------------------------------------------
 
-# The library needs only the first four; evaluated once, and only by a target that compiles.
+# The library needs only the first four.
 LIBRARY_PKGS = libturbojpeg libjpeg libzstd libxxhash
 ALL_PKGS = $(LIBRARY_PKGS) lmdb yaml-0.1 jansson libpng
-once = $(eval $(1) := $$(shell $(2)))$($(1))
 LIBRARY_CFLAGS = $(call once,LIBRARY_CFLAGS,$(PKG_CONFIG) --cflags $(LIBRARY_PKGS))
 LIBRARY_LIBS = $(call once,LIBRARY_LIBS,$(PKG_CONFIG) --libs $(LIBRARY_PKGS))
 ALL_PKG_CFLAGS = $(call once,ALL_PKG_CFLAGS,$(PKG_CONFIG) --cflags $(ALL_PKGS))
@@ -84,6 +88,10 @@ TEST_FLAGS = -iquote tests -iquote tools -iquote packer -iquote reader -iquote c
 $(O)/tests/%.o: LAYER_FLAGS = $(TEST_FLAGS)
 $(O)/tests/unit/%.o: LAYER_FLAGS = $(TEST_FLAGS) $(CRITERION_CFLAGS)
 
+# Code for one instruction set, entered only after asking the machine (reader/cpu.h).
+$(O)/%_avx2.o: ISA = -mavx2 -mfma -mf16c
+$(O)/%_avx512.o: ISA = -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vbmi
+
 # The static library localises symbols in machine code; a link-time-optimised object has none yet.
 $(O)/common/%.o $(O)/reader/%.o: NO_LTO = -fno-lto
 
@@ -104,7 +112,7 @@ $(PRODUCTS:%=$(BUILD)/%): $(BUILD)/%: | $(BUILD)/release/%
 $(O)/%.o: %.c $(O)/flags
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
-	@$(CC) $(LAYER_FLAGS) $(YPK_CPPFLAGS) $(CPPFLAGS) $(YPK_CFLAGS) $(CFLAGS) $(NO_LTO) -MMD -MP -c -o $@ $<
+	@$(CC) $(LAYER_FLAGS) $(YPK_CPPFLAGS) $(CPPFLAGS) $(YPK_CFLAGS) $(CFLAGS) $(ISA) $(NO_LTO) -MMD -MP -c -o $@ $<
 
 $(O)/yolopack: $(O)/tools/main.o $(ALL_OBJ)
 	@echo "  LINK  $@"

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct string_list {
     char **items;
@@ -17,6 +18,7 @@ int string_list_add(struct string_list *list, const char *text); /* copies; 0 or
 struct data_yaml_split {
     struct string_list rgb;     /* entries as written: directories or .txt lists */
     struct string_list ir;      /* from train_ir, val_ir, test_ir */
+    size_t line;                /* of the first entry of rgb */
 };
 
 struct data_yaml {
@@ -34,16 +36,28 @@ struct data_yaml {
  * Reads and checks `file`. Base directory, the first that exists and holds the first train (else val, else test) entry:
  *   1. `path`, if absolute;  2. the yaml file's directory / `path`;  3. the yaml file's directory;
  *   4. the current directory / `path`.
- * Names: a list, or a map of ids 0 … n-1 without gap; `nc` must agree when given. Scalars stay text (`no`, `on`, `yes`).
- * `download` is ignored and never run. ERR_INPUT names file, line and column, the value, the rule and the remedy: gap in
- * ids, duplicate key, nc mismatch, wrong type, a missing blank after a colon, tabs, not a mapping, an alias bomb (over
- * 1 MiB or 32 levels). Comments may hold any bytes.
+ * An entry that begins with "../" and is not there is looked for without it too (exports that expect to be used from
+ * another directory). `validation` and `valid` are other names of `val`.
+ * Names: a list, or a map of ids 0 … n-1 without gap; `nc` must agree when given. Scalars stay text (no, on, yes).
+ * `download` is ignored and never run. ERR_INPUT names file, line and column, value, rule and remedy: gap in ids,
+ * duplicate key, nc mismatch, wrong type, a missing blank after a colon, tabs, not a mapping, an alias in a value
+ * that is read, more than 1 MiB or 32 levels, no train, val or test at all, a first entry that is nowhere (with the
+ * places that were tried). Comments may hold any bytes.
  */
 int data_yaml_read(struct data_yaml *out, const char *file, struct error *error);
 
-/* The same from memory, without the search for the base directory (base = directory of `file`): for tests and fuzzing. */
+/* The same from memory, without the search for the base directory (base = directory of `file`): for tests, fuzzing. */
 int data_yaml_parse(struct data_yaml *out, const char *file, const char *text, size_t size, struct error *error);
 void data_yaml_deinit(struct data_yaml *yaml);
+
+#define DATA_YAML_LIMIT_BYTES (UINT64_C(1) << 20)
+
+/* The directory that a file lies in, "." when its path has none. malloc'ed; NULL if memory ran out. */
+char *data_yaml_directory(const char *file);
+
+/* The path of an entry: base / entry, or without its leading "../" where only that exists. malloc'ed; base / entry when
+ * neither exists; NULL if memory ran out. */
+char *data_yaml_resolve(const char *base, const char *entry);
 
 /* "dataset/data.yaml", "dataset/dataset.yaml" or the only *.yaml / *.yml of the directory that has a train, val or test
  * key; NULL in *out (and success) if there is none; ERR_INPUT naming them if there are several. */

@@ -1,0 +1,267 @@
+#include "data_yaml.h"
+
+#include "file.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct data_yaml parse(const char *text) {
+    struct data_yaml yaml;
+    struct error error = {0};
+    int rc = data_yaml_parse(&yaml, "set/data.yaml", text, strlen(text), &error);
+    cr_assert_eq(rc, 0, "%s", error.message);
+    cr_assert_str_eq(yaml.base, "set");
+    return yaml;
+}
+
+static void assert_refused(const char *text, const char *place, const char *part) {
+    struct data_yaml yaml;
+    struct error error = {0};
+    cr_assert_eq(data_yaml_parse(&yaml, "data.yaml", text, strlen(text), &error), ERR_INPUT, "%s", text);
+    cr_assert(strncmp(error.message, place, strlen(place)) == 0, "%s\nexpected at %s", error.message, place);
+    cr_assert(strstr(error.message, part), "%s\nexpected: %s", error.message, part);
+    cr_assert_null(yaml.file);
+}
+
+static void assert_names(const char *text, const char *const *names, size_t count) {
+    struct data_yaml yaml = parse(text);
+    cr_assert_eq(yaml.names.count, count, "%s", text);
+    for (size_t i = 0; i < count; i++)
+        cr_assert_str_eq(yaml.names.items[i], names[i]);
+    data_yaml_deinit(&yaml);
+}
+
+Test(data_yaml, names_as_list_and_as_map) {
+    static const char *const ab[] = {"a", "b"};
+    assert_names("names: ['a', 'b']\n", ab, 2);
+    assert_names("names: {0: a, 1: b}\n", ab, 2);
+    assert_names("names:\n  1: b\n  0: a\n", ab, 2);
+    assert_names("names:\n- a\n- b\n", ab, 2);
+    assert_names("nc: 2\r\nnames: [a, \"b\"]\r\n", ab, 2);
+    assert_names("\xEF\xBB\xBF# \xC8\xCB comment\nnames: [a, b]\n", ab, 2);
+    static const char *const words[] = {"yes", "no", "on", "null", "1", "1.0", "traffic light", "缺陷"};
+    assert_names("names: [yes, no, on, null, 1, 1.0, traffic light, 缺陷]\n", words, 8);
+    assert_names("names:\n", NULL, 0);
+}
+
+Test(data_yaml, everything_it_reads) {
+    struct data_yaml yaml = parse("path: ../sets\ntrain: [a, b/c]\nval: v\nval_ir: w\ntest: # none\ntask: pose\n"
+                                  "kpt_shape: [17, 3]\ndownload: |\n  rm -rf /\nroboflow:\n  a: [1, {b: 2}]\n"
+                                  "nmaes: [x]\nnames: {0: person}\n");
+    cr_assert_str_eq(yaml.path, "../sets");
+    cr_assert_eq(yaml.train.rgb.count, 2);
+    cr_assert_str_eq(yaml.train.rgb.items[1], "b/c");
+    cr_assert_eq(yaml.train.line, 2);
+    cr_assert_str_eq(yaml.val.rgb.items[0], "v");
+    cr_assert_str_eq(yaml.val.ir.items[0], "w");
+    cr_assert_eq(yaml.test.rgb.count, 0);
+    cr_assert_str_eq(yaml.task, "pose");
+    cr_assert_eq(yaml.keypoint_count, 17);
+    cr_assert_eq(yaml.keypoint_dims, 3);
+    cr_assert_eq(yaml.unknown_keys.count, 1);
+    cr_assert_str_eq(yaml.unknown_keys.items[0], "nmaes (line 12)");
+    data_yaml_deinit(&yaml);
+    yaml = parse("valid: v\n");
+    cr_assert_str_eq(yaml.val.rgb.items[0], "v");
+    data_yaml_deinit(&yaml);
+}
+
+Test(data_yaml, comments_may_hold_any_bytes) {
+    struct data_yaml yaml = parse("# \xF0\x9F\x98\x80 \xB9\xFD\x01\ntrain: x # \xB9\xFD\nval: 'a # b'\n"
+                                  "names: [it's, \"#\xC3\xA9\"] #\xFF\n");
+    cr_assert_str_eq(yaml.val.rgb.items[0], "a # b");
+    cr_assert_str_eq(yaml.names.items[0], "it's");
+    cr_assert_str_eq(yaml.names.items[1], "#\xC3\xA9");
+    data_yaml_deinit(&yaml);
+    assert_refused("names: [\xB9\xFD]\n", "data.yaml: byte 8: ", "UTF-8");
+}
+
+Test(data_yaml, faults_are_named_with_line_and_remedy) {
+    assert_refused("names: {0: a, 2: c}\n", "data.yaml:1:8: ", "class 1 is missing");
+    assert_refused("train: x\nnames:\n  0:a\n  1:b\n", "data.yaml:3:3: ", "blank after the colon");
+    assert_refused("names:\n  0: a\n  1:b\n", "data.yaml:3:1: ", "blank after the colon");
+    assert_refused("names: [0:a, 1:b]\n", "data.yaml:1:9: ", "blank after the colon");
+    assert_refused("names: {0:a}\n", "data.yaml:1:9: ", "blank after the colon");
+    assert_refused("nc:3\n", "data.yaml:1:1: ", "blank after the colon");
+    assert_refused("train: x\nnc:3\nnames: [a]\n", "data.yaml:2:1: ", "blank after the colon");
+    assert_refused("train: x\nnc: 3\nnames: [a, b]\n", "data.yaml:2: ", "nc is 3 but names has 2");
+    assert_refused("nc: many\n", "data.yaml:1:5: ", "\"many\" is no whole number");
+    assert_refused("nc: 99999999999999999999\n", "data.yaml:1:5: ", "no whole number");
+    assert_refused("train: a\nval: b\ntrain: c\n", "data.yaml:3:1: ", "\"train\" is there twice");
+    assert_refused("val: a\nvalid: b\n", "data.yaml:2:8: ", "twice under different names");
+    assert_refused("names:\n  0: a\n  0: b\n", "data.yaml:3:3: ", "class 0 is there twice");
+    assert_refused("names:\n\t0: a\n", "data.yaml:2:1: ", "tab");
+    assert_refused("names: car\n", "data.yaml:1:8: ", "expected a list of names");
+    assert_refused("names: [[a]]\n", "data.yaml:1:9: ", "expected a name");
+    assert_refused("names: [a, '']\n", "data.yaml:1:12: ", "without a name");
+    assert_refused("names: {car: 0}\n", "data.yaml:1:9: ", "\"car\" is no whole number");
+    assert_refused("names: {-1: a}\n", "data.yaml:1:9: ", "no whole number");
+    assert_refused("names: {70000: a}\n", "data.yaml:1:9: ", "no whole number");
+    assert_refused("train: {a: b}\n", "data.yaml:1:8: ", "expected a directory");
+    assert_refused("train: ''\n", "data.yaml:1:8: ", "empty path");
+    assert_refused("path: [a]\n", "data.yaml:1:7: ", "expected one value");
+    assert_refused("- a\n- b\n", "data.yaml:1:1: ", "not a mapping");
+    assert_refused("", "data.yaml:1:1: ", "not a mapping");
+    assert_refused("train: 'x\n", "data.yaml:", "");
+    assert_refused("x: &a [1]\ntrain: *a\n", "data.yaml:2:8: ", "aliases");
+    assert_refused("kpt_shape: [17]\n", "data.yaml:1:12: ", "kpt_shape");
+    assert_refused("kpt_shape: [17, 4]\n", "data.yaml:1:12: ", "kpt_shape");
+    assert_refused("kpt_shape: [17, 3, 1]\n", "data.yaml:1:20: ", "kpt_shape");
+    assert_refused("? [a]\n: b\n", "data.yaml:1:3: ", "key");
+}
+
+Test(data_yaml, bombs_are_refused) {
+    char deep[256] = "x: ";
+    memset(deep + 3, '[', 100);
+    assert_refused(deep, "data.yaml:1:", "32 levels");
+    char *keys = malloc(20000), *at = keys;
+    for (int i = 0; i < 1200; i++)
+        at += sprintf(at, "k%d: 1\n", i);
+    assert_refused(keys, "data.yaml:1001:1: ", "keys");
+    free(keys);
+    size_t size = (1 << 20) + 1;
+    char *large = malloc(size);
+    memset(large, '\n', size);
+    struct data_yaml yaml;
+    cr_assert_eq(data_yaml_parse(&yaml, "data.yaml", large, size, NULL), ERR_INPUT);
+    free(large);
+}
+
+/* ---- with files ------------------------------------------------------------------------------------------ */
+
+static char root[64];
+
+static void make_root(void) {
+    const char *parent = getenv("TMPDIR");
+    snprintf(root, sizeof root, "%s/yaml-XXXXXX", parent && strlen(parent) < 40 ? parent : "/tmp");
+    cr_assert_not_null(mkdtemp(root));
+}
+
+static void remove_root(void) {
+    cr_assert_eq(chdir("/"), 0);
+    dir_remove_all(root, NULL);
+}
+
+static char *in_root(const char *path) {
+    return path_join(root, path);
+}
+
+static void add_directory(const char *path) {
+    char *whole = in_root(path);
+    cr_assert_eq(dir_create_all(whole, NULL), 0);
+    free(whole);
+}
+
+static void add_file(const char *path, const char *text) {
+    char *whole = in_root(path);
+    cr_assert_eq(file_write_atomic(whole, text, strlen(text), NULL), 0);
+    free(whole);
+}
+
+static void assert_base(const char *file, const char *base) {
+    struct data_yaml yaml;
+    struct error error = {0};
+    char *whole = in_root(file);
+    cr_assert_eq(data_yaml_read(&yaml, whole, &error), 0, "%s", error.message);
+    char *found = realpath(yaml.base, NULL), *expected = in_root(base), *resolved = realpath(expected, NULL);
+    cr_assert_str_eq(found, resolved);
+    free(found);
+    free(expected);
+    free(resolved);
+    free(whole);
+    data_yaml_deinit(&yaml);
+}
+
+TestSuite(data_yaml_file, .init = make_root, .fini = remove_root);
+
+Test(data_yaml_file, base_is_searched_in_the_documented_order) {
+    char text[256];
+    add_directory("set/images/train");
+    add_directory("set/inner/images/train");
+    add_directory("elsewhere/there/images/train");
+    snprintf(text, sizeof text, "path: %s/set\ntrain: images/train\n", root);
+    add_file("absolute.yaml", text);
+    assert_base("absolute.yaml", "set");
+    add_file("set/inner.yaml", "path: inner\ntrain: images/train\n");
+    assert_base("set/inner.yaml", "set/inner");
+    add_file("set/own.yaml", "path: set\ntrain: images/train\n");
+    assert_base("set/own.yaml", "set");
+    add_file("set/none.yaml", "train: images/train\n");
+    assert_base("set/none.yaml", "set");
+    add_file("set/dot.yaml", "path: .\nval: images/train\n");
+    assert_base("set/dot.yaml", "set");
+    add_file("set/up.yaml", "path: ../set/inner\nval: images/train\n");
+    assert_base("set/up.yaml", "set/inner");
+    add_file("set/here.yaml", "path: there\ntrain: images/train\n");
+    char *elsewhere = in_root("elsewhere");
+    cr_assert_eq(chdir(elsewhere), 0);
+    free(elsewhere);
+    add_directory("set2");
+    add_file("set2/here.yaml", "path: there\ntrain: images/train\n");
+    assert_base("set2/here.yaml", "elsewhere/there");
+}
+
+Test(data_yaml_file, exports_that_point_one_up_are_found) {
+    add_directory("flow/train/images");
+    add_file("flow/data.yaml", "train: ../train/images\nval: ../valid/images\n");
+    assert_base("flow/data.yaml", "flow");
+    char *base = in_root("flow"), *path = data_yaml_resolve(base, "../train/images"),
+         *expected = in_root("flow/train/images");
+    cr_assert_str_eq(path, expected);
+    free(base);
+    free(path);
+    free(expected);
+}
+
+Test(data_yaml_file, nowhere_says_where_it_looked) {
+    add_directory("set");
+    add_file("set/data.yaml", "path: gone\n\ntrain: images/train\n");
+    struct data_yaml yaml;
+    struct error error = {0};
+    char *file = in_root("set/data.yaml");
+    cr_assert_eq(data_yaml_read(&yaml, file, &error), ERR_INPUT);
+    cr_assert(strstr(error.message, "data.yaml:3: images/train is not there"), "%s", error.message);
+    cr_assert(strstr(error.message, "set/gone/images/train\n"), "%s", error.message);
+    cr_assert(strstr(error.message, "set/images/train\n"), "%s", error.message);
+    free(file);
+    add_file("set/empty.yaml", "names: [a]\n");
+    file = in_root("set/empty.yaml");
+    cr_assert_eq(data_yaml_read(&yaml, file, &error), ERR_INPUT);
+    cr_assert(strstr(error.message, "names no images"), "%s", error.message);
+    free(file);
+    file = in_root("set/date.yaml");
+    cr_assert_eq(data_yaml_read(&yaml, file, &error), ERR_NOT_FOUND);
+    cr_assert(strstr(error.message, "did you mean"), "%s", error.message);
+    free(file);
+}
+
+static void assert_located(const char *expected) {
+    char *found, *whole = expected ? in_root(expected) : NULL;
+    struct error error = {0};
+    cr_assert_eq(data_yaml_locate(&found, root, &error), 0, "%s", error.message);
+    cr_assert_eq(found == NULL, whole == NULL);
+    if (whole)
+        cr_assert_str_eq(found, whole);
+    free(found);
+    free(whole);
+}
+
+Test(data_yaml_file, locate) {
+    assert_located(NULL);
+    add_file("hyp.yaml", "lr0: 0.01\ntrainer: x\n");
+    assert_located(NULL);
+    add_file("mine.yml", "# c\nnames: [a]\ntrain: x\n");
+    assert_located("mine.yml");
+    add_file("yours.YAML", "val: x\n");
+    char *found;
+    struct error error = {0};
+    cr_assert_eq(data_yaml_locate(&found, root, &error), ERR_INPUT);
+    cr_assert(strstr(error.message, "mine.yml") && strstr(error.message, "yours.YAML"), "%s", error.message);
+    add_file("dataset.yaml", "");
+    assert_located("dataset.yaml");
+    add_file("data.yaml", "");
+    assert_located("data.yaml");
+}
