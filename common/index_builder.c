@@ -1,6 +1,6 @@
 /*
- * Writing an index: samples are added to growing sections, which encode lays out as a file. A merge joins the sections of
- * parts and goes through the same encode.
+ * Writing an index. Samples are added to growing sections. A file is then laid out from the lengths of its sections,
+ * filled, and ended with hashes and header: filled from a builder, or, in a merge, straight from the parts.
  */
 #include "index.h"
 
@@ -26,8 +26,12 @@ static const char *last_name(const struct index_builder *b) {
     return *rgb_name ? rgb_name : rgb_name + 1; /* the IR name follows the NUL of the empty one */
 }
 
-static uint64_t point_bytes(const struct index_builder *b) {
-    return b->meta.point_dims * sizeof(float);
+static int too_many_shards(struct error *error) {
+    return error_set(error, ERR_INPUT, "one index holds at most %u shards: make them larger", INDEX_SHARD_LIMIT);
+}
+
+static uint64_t point_bytes(const struct index_meta *meta) {
+    return meta->point_dims * sizeof(float);
 }
 
 /* What only a mistake of the caller can get wrong. */
@@ -51,8 +55,10 @@ static int check_call(const struct index_builder *b, const struct index_sample *
 
 /* References have 32 bits. `counts` are the totals with what is to be added. */
 static int check_limits(uint64_t names, uint64_t labels, uint64_t points, struct error *error) {
-    const char *what = names > UINT32_MAX ? "bytes of names" : labels > UINT32_MAX ? "labels"
-                       : points > UINT32_MAX ? "points" : NULL;
+    const char *what = names > UINT32_MAX    ? "bytes of names"
+                       : labels > UINT32_MAX ? "labels"
+                       : points > UINT32_MAX ? "points"
+                                             : NULL;
     return what ? error_set(error, ERR_INPUT, "one index holds at most 4,294,967,295 %s: split the data set", what) : 0;
 }
 
@@ -75,7 +81,7 @@ static void encode_row(uint8_t row[INDEX_SAMPLE_BYTES], const struct index_build
     store_u32(row + ROW_RGB_BYTES, s->rgb_bytes);
     store_u32(row + ROW_IR_BYTES, s->ir_bytes);
     store_u32(row + ROW_LABEL_FIRST, (uint32_t)(b->section[SECTION_LABELS].size / INDEX_LABEL_BYTES));
-    store_u32(row + ROW_POINT_FIRST, (uint32_t)(b->section[SECTION_POINTS].size / point_bytes(b)));
+    store_u32(row + ROW_POINT_FIRST, (uint32_t)(b->section[SECTION_POINTS].size / point_bytes(&b->meta)));
     store_u16(row + ROW_RGB_WIDTH, s->rgb_width);
     store_u16(row + ROW_RGB_HEIGHT, s->rgb_height);
     store_u16(row + ROW_IR_WIDTH, s->ir_width);
@@ -87,12 +93,13 @@ static int append_sample(struct index_builder *b, const struct index_sample *s) 
     uint8_t row[INDEX_SAMPLE_BYTES];
     encode_row(row, b, s);
     struct bytes *to = b->section;
-    size_t sizes[] = {to[SECTION_SAMPLES].size, to[SECTION_NAMES].size, to[SECTION_LABELS].size, to[SECTION_POINTS].size};
+    size_t sizes[] = {to[SECTION_SAMPLES].size, to[SECTION_NAMES].size, to[SECTION_LABELS].size,
+                      to[SECTION_POINTS].size};
     if (bytes_append(&to[SECTION_NAMES], s->rgb_name, strlen(s->rgb_name) + 1) == 0 &&
         bytes_append(&to[SECTION_NAMES], s->ir_name, strlen(s->ir_name) + 1) == 0 &&
         bytes_append(&to[SECTION_NAMES], s->label_name, strlen(s->label_name) + 1) == 0 &&
         bytes_append(&to[SECTION_LABELS], s->labels, (size_t)s->label_count * INDEX_LABEL_BYTES) == 0 &&
-        bytes_append(&to[SECTION_POINTS], s->points, s->point_count * point_bytes(b)) == 0 &&
+        bytes_append(&to[SECTION_POINTS], s->points, s->point_count * point_bytes(&b->meta)) == 0 &&
         bytes_append(&to[SECTION_SAMPLES], row, sizeof row) == 0)
         return 0;
     to[SECTION_SAMPLES].size = sizes[0];
@@ -110,7 +117,7 @@ int index_builder_add(struct index_builder *b, const struct index_sample *sample
     uint64_t size = record_bytes(sample->rgb_bytes, sample->ir_bytes);
     code = check_limits(b->section[SECTION_NAMES].size + names,
                         b->section[SECTION_LABELS].size / INDEX_LABEL_BYTES + sample->label_count,
-                        b->section[SECTION_POINTS].size / point_bytes(b) + sample->point_count, error);
+                        b->section[SECTION_POINTS].size / point_bytes(&b->meta) + sample->point_count, error);
     if (code == 0 && size > RECORD_LIMIT_BYTES)
         code = error_set(error, ERR_INPUT, "%s: a record of %" PRIu64 " bytes is over the limit of %u",
                          index_sample_name(sample), size, RECORD_LIMIT_BYTES);
@@ -130,7 +137,7 @@ int index_builder_add(struct index_builder *b, const struct index_sample *sample
 
 int index_builder_add_shard(struct index_builder *b, const struct index_shard *shard, struct error *error) {
     if (b->section[SECTION_SHARDS].size / INDEX_SHARD_BYTES >= INDEX_SHARD_LIMIT)
-        return error_set(error, ERR_INPUT, "one index holds at most %u shards: make them larger", INDEX_SHARD_LIMIT);
+        return too_many_shards(error);
     uint8_t row[INDEX_SHARD_BYTES] = {0};
     store_u64(row + SHARD_FILE_BYTES, shard->file_bytes);
     store_u64(row + SHARD_HEAD_HASH, shard->head_hash);
@@ -166,79 +173,97 @@ void index_builder_deinit(struct index_builder *b) {
     *b = (struct index_builder){0};
 }
 
-/* ---- encoding ---------------------------------------------------------------------------------------------------- */
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-static uint64_t class_count(const struct index_builder *b) {
+/* A file in the making. `bytes` comes first; begin_file() makes room, then the sections are filled. */
+struct draft {
+    uint64_t bytes[SECTION_COUNT + 1]; /* by kind; SAMPLES with the row after the last sample */
+    uint64_t offset[SECTION_COUNT + 1];
+    uint64_t size;
+    uint8_t *data;
+};
+
+/* Only a part has the last two, and only when there is something in them. */
+static bool section_is_written(const struct draft *d, int kind) {
+    return kind <= SECTION_SHARDS || d->bytes[kind] > 0;
+}
+
+/* Lays the sections out behind what `out` holds, without making that longer yet, and writes the zeros between them. */
+static int begin_file(struct draft *d, struct bytes *out, struct error *error) {
+    uint64_t end = INDEX_HEADER_BYTES;
+    for (int kind = 1; kind <= SECTION_COUNT; kind++) {
+        if (!section_is_written(d, kind))
+            continue;
+        d->offset[kind] = align_up(end, INDEX_SECTION_ALIGNMENT);
+        end = d->offset[kind] + d->bytes[kind];
+    }
+    if (end > SIZE_MAX - out->size || bytes_reserve(out, out->size + (size_t)end) != 0)
+        return out_of_memory(error);
+    d->size = end;
+    d->data = out->data + out->size;
+    memset(d->data, 0, INDEX_HEADER_BYTES);
+    end = INDEX_HEADER_BYTES;
+    for (int kind = 1; kind <= SECTION_COUNT; kind++) {
+        if (!section_is_written(d, kind))
+            continue;
+        memset(d->data + end, 0, (size_t)(d->offset[kind] - end));
+        end = d->offset[kind] + d->bytes[kind];
+    }
+    return 0;
+}
+
+static uint64_t count_classes(struct span classes) {
     uint64_t count = 0;
-    for (size_t i = 0; i < b->section[SECTION_CLASSES].size; i++)
-        count += b->section[SECTION_CLASSES].data[i] == 0;
+    for (size_t i = 0; i < classes.size; i++)
+        count += classes.data[i] == 0;
     return count;
 }
 
-static int check_complete(const struct index_builder *b, struct error *error) {
-    uint64_t classes = class_count(b);
-    const struct bytes *labels = &b->section[SECTION_LABELS];
-    for (size_t i = 0; i < labels->size; i += INDEX_LABEL_BYTES) {
-        uint16_t class_id = load_u16(labels->data + i);
-        if (class_id >= classes)
+static int check_classes(struct span labels, uint64_t class_count, struct error *error) {
+    for (size_t i = 0; i < labels.size; i += INDEX_LABEL_BYTES) {
+        uint16_t class_id = load_u16(labels.data + i);
+        if (class_id >= class_count)
             return error_set(error, ERR_ARGUMENT, "a label has class %u, but only %" PRIu64 " classes have names",
-                             class_id, classes);
+                             class_id, class_count);
     }
-    return index_meta_check(&b->meta, ERR_ARGUMENT, error);
+    return 0;
 }
 
-/* Bytes of a section in the file: the rows of samples are one more than the builder holds. */
-static uint64_t section_bytes(const struct index_builder *b, int kind) {
-    return b->section[kind].size + (kind == SECTION_SAMPLES ? INDEX_SAMPLE_BYTES : 0);
+/* The row after the last sample: where a further one would begin. */
+static void write_sentinel(struct draft *d, const struct index_meta *meta) {
+    uint8_t *row = d->data + d->offset[SECTION_SAMPLES] + d->bytes[SECTION_SAMPLES] - INDEX_SAMPLE_BYTES;
+    memset(row, 0, INDEX_SAMPLE_BYTES);
+    store_u32(row + ROW_NAME_FIRST, (uint32_t)d->bytes[SECTION_NAMES]);
+    store_u32(row + ROW_LABEL_FIRST, (uint32_t)(d->bytes[SECTION_LABELS] / INDEX_LABEL_BYTES));
+    store_u32(row + ROW_POINT_FIRST, (uint32_t)(d->bytes[SECTION_POINTS] / point_bytes(meta)));
 }
 
-/* Only a part has the last two, and only when there is something in them. */
-static bool section_is_written(const struct index_builder *b, int kind) {
-    return kind <= SECTION_SHARDS || b->section[kind].size > 0;
-}
-
-/* Copies one section to its place (zeroed) in the file. */
-static void write_section(uint8_t *to, const struct index_builder *b, int kind) {
-    if (b->section[kind].size > 0)
-        memcpy(to, b->section[kind].data, b->section[kind].size);
-    if (kind != SECTION_SAMPLES)
-        return;
-    uint8_t *sentinel = to + b->section[kind].size;
-    store_u32(sentinel + ROW_NAME_FIRST, (uint32_t)b->section[SECTION_NAMES].size);
-    store_u32(sentinel + ROW_LABEL_FIRST, (uint32_t)(b->section[SECTION_LABELS].size / INDEX_LABEL_BYTES));
-    store_u32(sentinel + ROW_POINT_FIRST, (uint32_t)(b->section[SECTION_POINTS].size / point_bytes(b)));
-}
-
-/* Writes all sections and their table rows; `written` gets where each lies. Returns the number of sections. */
-static uint32_t write_sections(uint8_t *file, const struct index_builder *b, struct span written[SECTION_COUNT + 1]) {
-    uint8_t *table = file + HEADER_SECTIONS;
-    uint64_t end = INDEX_HEADER_BYTES;
+/* Returns the number of rows. */
+static uint32_t write_table(struct draft *d, const struct index_meta *meta) {
+    uint8_t *row = d->data + HEADER_SECTIONS;
     uint32_t count = 0;
     for (int kind = 1; kind <= SECTION_COUNT; kind++) {
-        if (!section_is_written(b, kind))
+        if (!section_is_written(d, kind))
             continue;
-        uint64_t offset = align_up(end, INDEX_SECTION_ALIGNMENT), bytes = section_bytes(b, kind);
-        memset(file + end, 0, (size_t)(offset + bytes - end));
-        write_section(file + offset, b, kind);
-        written[kind] = (struct span){file + offset, (size_t)bytes};
-        store_u32(table + TABLE_KIND, (uint32_t)kind);
-        store_u32(table + TABLE_ROW_BYTES, index_section_row_bytes(kind, b->meta.point_dims));
-        store_u64(table + TABLE_OFFSET, offset);
-        store_u64(table + TABLE_BYTES, bytes);
-        store_u64(table + TABLE_HASH, XXH3_64bits(file + offset, (size_t)bytes));
-        table += TABLE_ROW_SIZE;
-        end = offset + bytes;
+        store_u32(row + TABLE_KIND, (uint32_t)kind);
+        store_u32(row + TABLE_ROW_BYTES, index_section_row_bytes(kind, meta->point_dims));
+        store_u64(row + TABLE_OFFSET, d->offset[kind]);
+        store_u64(row + TABLE_BYTES, d->bytes[kind]);
+        store_u64(row + TABLE_HASH, XXH3_64bits(d->data + d->offset[kind], (size_t)d->bytes[kind]));
+        row += TABLE_ROW_SIZE;
         count++;
     }
     return count;
 }
 
-static void write_header(uint8_t *p, const struct index_builder *b, uint64_t file_bytes, uint64_t content_hash,
+/* Of `b` the description and the sums, not the sections. */
+static void write_header(struct draft *d, const struct index_builder *b, uint64_t content_hash, uint64_t class_count,
                          uint32_t section_count) {
+    uint8_t *p = d->data;
     memcpy(p + HEADER_MAGIC, INDEX_MAGIC, 8);
     store_u32(p + HEADER_VERSION, INDEX_VERSION);
     store_u32(p + HEADER_BYTE_ORDER, INDEX_BYTE_ORDER_MARK);
-    store_u64(p + HEADER_FILE_BYTES, file_bytes);
+    store_u64(p + HEADER_FILE_BYTES, d->size);
     store_u64(p + HEADER_CONTENT_HASH, content_hash);
     store_u64(p + HEADER_SAMPLE_COUNT, b->sample_count);
     store_u32(p + HEADER_PAGE_BYTES, b->meta.page_bytes);
@@ -247,7 +272,7 @@ static void write_header(uint8_t *p, const struct index_builder *b, uint64_t fil
     p[HEADER_MODALITIES] = b->meta.modalities;
     p[HEADER_POINT_DIMS] = b->meta.point_dims;
     store_u16(p + HEADER_KEYPOINT_COUNT, b->meta.keypoint_count);
-    store_u16(p + HEADER_CLASS_COUNT, (uint16_t)class_count(b));
+    store_u16(p + HEADER_CLASS_COUNT, (uint16_t)class_count);
     memcpy(p + HEADER_SHARD_PREFIX, b->meta.shard_prefix, INDEX_PREFIX_BYTES);
     store_u16(p + HEADER_MAX_SIDES, b->rgb_max_width);
     store_u16(p + HEADER_MAX_SIDES + 2, b->rgb_max_height);
@@ -258,60 +283,118 @@ static void write_header(uint8_t *p, const struct index_builder *b, uint64_t fil
     store_u64(p + HEADER_HASH, XXH3_64bits(p, INDEX_HEADER_BYTES)); /* the field is zero until here */
 }
 
-int index_builder_encode(const struct index_builder *b, struct bytes *out, struct error *error) {
-    int code = check_complete(b, error);
+/* The sections are filled: checks the classes, writes the rest, and makes `out` as long as it now is. */
+static int end_file(struct draft *d, struct bytes *out, const struct index_builder *b, struct error *error) {
+    struct span section[SECTION_COUNT + 1] = {{0}};
+    for (int kind = 1; kind <= SECTION_COUNT; kind++)
+        section[kind] = (struct span){d->data + d->offset[kind], (size_t)d->bytes[kind]};
+    uint64_t class_count = count_classes(section[SECTION_CLASSES]), content_hash;
+    int code = check_classes(section[SECTION_LABELS], class_count, error);
     if (code != 0)
         return code;
-    uint64_t size = INDEX_HEADER_BYTES;
-    for (int kind = 1; kind <= SECTION_COUNT; kind++)
-        if (section_is_written(b, kind))
-            size = align_up(size, INDEX_SECTION_ALIGNMENT) + section_bytes(b, kind);
-    if (size > SIZE_MAX - out->size || bytes_reserve(out, out->size + (size_t)size) != 0)
+    write_sentinel(d, &b->meta);
+    if (index_content_hash(&content_hash, &b->meta, section) != 0)
         return out_of_memory(error);
-
-    uint8_t *file = out->data + out->size;
-    struct span written[SECTION_COUNT + 1] = {{0}};
-    uint64_t content_hash;
-    memset(file, 0, INDEX_HEADER_BYTES);
-    uint32_t section_count = write_sections(file, b, written);
-    if (index_content_hash(&content_hash, &b->meta, written) != 0)
-        return out_of_memory(error);
-    write_header(file, b, size, content_hash, section_count);
-    out->size += (size_t)size;
+    uint32_t section_count = write_table(d, &b->meta);
+    write_header(d, b, content_hash, class_count, section_count);
+    out->size += (size_t)d->size;
     return 0;
+}
+
+int index_builder_encode(const struct index_builder *b, struct bytes *out, struct error *error) {
+    struct draft d = {0};
+    for (int kind = 1; kind <= SECTION_COUNT; kind++)
+        d.bytes[kind] = b->section[kind].size + (kind == SECTION_SAMPLES ? INDEX_SAMPLE_BYTES : 0);
+    int code = index_meta_check(&b->meta, ERR_ARGUMENT, error);
+    if (code != 0 || (code = begin_file(&d, out, error)) != 0)
+        return code;
+    for (int kind = 1; kind <= SECTION_COUNT; kind++)
+        if (b->section[kind].size > 0)
+            memcpy(d.data + d.offset[kind], b->section[kind].data, b->section[kind].size);
+    return end_file(&d, out, b, error);
 }
 
 /* ---- merging ----------------------------------------------------------------------------------------------------- */
 
-static int check_meta_agrees(const struct index_meta *first, const struct index_meta *meta, uint64_t part,
-                             struct error *error) {
-    const char *what = meta->task != first->task ? "task"
-                       : meta->modalities != first->modalities ? "modalities"
-                       : meta->point_dims != first->point_dims || meta->keypoint_count != first->keypoint_count
-                           ? "shape of points"
-                       : meta->page_bytes != first->page_bytes ? "page size"
-                       : memcmp(meta->shard_prefix, first->shard_prefix, INDEX_PREFIX_BYTES) != 0 ? "shard prefix"
-                                                                                                 : NULL;
-    return what ? error_set(error, ERR_INPUT, "part %" PRIu64 " has another %s than part 1", part + 1, what) : 0;
+static int check_meta_agrees(const struct index_meta *first, const struct index_meta *meta, struct error *error) {
+    const char *what = NULL;
+    if (meta->task != first->task)
+        what = "task";
+    else if (meta->modalities != first->modalities)
+        what = "modalities";
+    else if (meta->point_dims != first->point_dims || meta->keypoint_count != first->keypoint_count)
+        what = "shape of points";
+    else if (meta->page_bytes != first->page_bytes)
+        what = "page size";
+    else if (memcmp(meta->shard_prefix, first->shard_prefix, INDEX_PREFIX_BYTES) != 0)
+        what = "shard prefix";
+    return what ? error_set(error, ERR_INPUT, "has another %s than part 1", what) : 0;
 }
 
-/* A list ends with a NUL, so that a beginning of the other's bytes is a beginning of its names. */
-static int join_classes(struct index_builder *b, struct span classes, uint64_t part, struct error *error) {
-    struct bytes *have = &b->section[SECTION_CLASSES];
-    size_t common = have->size < classes.size ? have->size : classes.size;
-    if (common > 0 && memcmp(have->data, classes.data, common) != 0)
-        return error_set(error, ERR_INPUT, "part %" PRIu64 " has other class names than the parts before it", part + 1);
-    if (bytes_append(have, classes.data + common, classes.size - common) != 0)
-        return out_of_memory(error);
+/* Every list ends with a NUL, so that a beginning of another's bytes is a beginning of its names. */
+static int check_classes_agree(struct span *longest, struct span classes, struct error *error) {
+    size_t common = longest->size < classes.size ? longest->size : classes.size;
+    if (common > 0 && memcmp(longest->data, classes.data, common) != 0)
+        return error_set(error, ERR_INPUT, "has other class names than the parts before it");
+    if (classes.size > longest->size)
+        *longest = classes;
     return 0;
 }
 
-/* Copies rows, moving what they refer to on by what is there already. */
-static void rebase_rows(uint8_t *to, struct span rows, uint16_t shards, uint32_t names, uint32_t labels,
+/* `last` is the name of the last sample so far; moved on. */
+static int check_order(const char **last, const struct index_view *part, struct error *error) {
+    struct index_sample s;
+    int code;
+    if (part->sample_count == 0)
+        return 0;
+    if ((code = index_sample(part, 0, &s, error)) != 0)
+        return code;
+    if (strcmp(*last, index_sample_name(&s)) >= 0)
+        return error_set(error, ERR_INPUT, "begins with %s, which is not after %s", index_sample_name(&s), *last);
+    if ((code = index_sample(part, part->sample_count - 1, &s, error)) == 0)
+        *last = index_sample_name(&s);
+    return code;
+}
+
+static void add_sums(struct index_builder *sums, const struct index_view *part) {
+    sums->sample_count += part->sample_count;
+    widen16(&sums->rgb_max_width, part->rgb_max_width);
+    widen16(&sums->rgb_max_height, part->rgb_max_height);
+    widen16(&sums->ir_max_width, part->ir_max_width);
+    widen16(&sums->ir_max_height, part->ir_max_height);
+    widen32(&sums->max_record_bytes, part->max_record_bytes);
+    widen32(&sums->max_label_count, part->max_label_count);
+}
+
+/* Can the parts be joined, and how long are the sections and large the sums then? */
+static int plan_merge(struct draft *d, struct index_builder *sums, struct span *classes, const struct index_view *parts,
+                      uint64_t part_count, struct error *error) {
+    const char *last = "";
+    for (uint64_t i = 0; i < part_count; i++) {
+        int code;
+        if ((code = check_meta_agrees(&sums->meta, &parts[i].meta, error)) != 0 ||
+            (code = check_classes_agree(classes, parts[i].section[SECTION_CLASSES], error)) != 0 ||
+            (code = check_order(&last, &parts[i], error)) != 0) {
+            error_prefix(error, "part %" PRIu64 " ", i + 1);
+            return code;
+        }
+        for (int kind = 1; kind <= SECTION_SHARDS; kind++)
+            d->bytes[kind] += parts[i].section[kind].size;
+        d->bytes[SECTION_SAMPLES] -= INDEX_SAMPLE_BYTES;
+        add_sums(sums, &parts[i]);
+    }
+    d->bytes[SECTION_SAMPLES] += INDEX_SAMPLE_BYTES;
+    d->bytes[SECTION_CLASSES] = classes->size;
+    if (d->bytes[SECTION_SHARDS] / INDEX_SHARD_BYTES > INDEX_SHARD_LIMIT)
+        return too_many_shards(error);
+    return check_limits(d->bytes[SECTION_NAMES], d->bytes[SECTION_LABELS] / INDEX_LABEL_BYTES,
+                        d->bytes[SECTION_POINTS] / point_bytes(&sums->meta), error);
+}
+
+/* Moves what rows refer to on by what is there already. */
+static void rebase_rows(uint8_t *row, uint64_t count, uint16_t shards, uint32_t names, uint32_t labels,
                         uint32_t points) {
-    for (size_t i = 0; i < rows.size; i += INDEX_SAMPLE_BYTES) {
-        uint8_t *row = to + i;
-        memcpy(row, rows.data + i, INDEX_SAMPLE_BYTES);
+    for (; count > 0; count--, row += INDEX_SAMPLE_BYTES) {
         store_u16(row + ROW_SHARD, (uint16_t)(load_u16(row + ROW_SHARD) + shards));
         store_u32(row + ROW_NAME_FIRST, load_u32(row + ROW_NAME_FIRST) + names);
         store_u32(row + ROW_LABEL_FIRST, load_u32(row + ROW_LABEL_FIRST) + labels);
@@ -319,80 +402,43 @@ static void rebase_rows(uint8_t *to, struct span rows, uint16_t shards, uint32_t
     }
 }
 
-/* Room for all parts at once: sections never move while they are filled. */
-static int reserve_total(struct index_builder *b, const struct index_view *parts, uint64_t part_count,
-                         struct error *error) {
-    uint64_t total[SECTION_COUNT + 1] = {0};
-    for (uint64_t i = 0; i < part_count; i++)
-        for (int kind = 1; kind <= SECTION_SHARDS; kind++)
-            total[kind] += parts[i].section[kind].size;
-    int code = check_limits(total[SECTION_NAMES], total[SECTION_LABELS] / INDEX_LABEL_BYTES,
-                            total[SECTION_POINTS] / point_bytes(b), error);
-    if (code == 0 && total[SECTION_SHARDS] / INDEX_SHARD_BYTES > INDEX_SHARD_LIMIT)
-        code = error_set(error, ERR_INPUT, "one index holds at most %u shards: make them larger", INDEX_SHARD_LIMIT);
-    for (int kind = 1; code == 0 && kind <= SECTION_SHARDS; kind++)
-        if (kind != SECTION_CLASSES && bytes_reserve(&b->section[kind], (size_t)total[kind]) != 0)
-            code = out_of_memory(error);
-    return code;
-}
-
-/* Does the part go on where the ones before it end? */
-static int check_follows(const struct index_builder *b, const struct index_view *part, uint64_t index,
-                         struct error *error) {
-    struct index_sample first;
-    int code = 0;
-    if (part->sample_count > 0 && (code = index_sample(part, 0, &first, error)) == 0 &&
-        strcmp(last_name(b), index_sample_name(&first)) >= 0)
-        return error_set(error, ERR_INPUT, "part %" PRIu64 " begins with %s, which is not after %s", index + 1,
-                         index_sample_name(&first), last_name(b));
-    return code;
-}
-
-/* Memory was reserved, so that nothing here can fail. */
-static void join_part(struct index_builder *b, const struct index_view *part) {
-    struct bytes *to = b->section;
-    struct span rows = part->section[SECTION_SAMPLES];
-    rows.size -= INDEX_SAMPLE_BYTES; /* the sentinel is made anew */
-    rebase_rows(to[SECTION_SAMPLES].data + to[SECTION_SAMPLES].size, rows,
-                (uint16_t)(to[SECTION_SHARDS].size / INDEX_SHARD_BYTES), (uint32_t)to[SECTION_NAMES].size,
-                (uint32_t)(to[SECTION_LABELS].size / INDEX_LABEL_BYTES),
-                (uint32_t)(to[SECTION_POINTS].size / point_bytes(b)));
-    to[SECTION_SAMPLES].size += rows.size;
-    uint8_t *shards = part->shard_count > 0 ? to[SECTION_SHARDS].data + to[SECTION_SHARDS].size : NULL;
-    static const int plain[] = {SECTION_LABELS, SECTION_POINTS, SECTION_NAMES, SECTION_SHARDS};
-    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
-        struct span from = part->section[plain[i]];
-        if (from.size > 0)
-            memcpy(to[plain[i]].data + to[plain[i]].size, from.data, from.size);
-        to[plain[i]].size += from.size;
+/* Copies one part behind the `used` bytes of each section, and moves those on. */
+static void join_part(struct draft *d, uint64_t used[SECTION_COUNT + 1], const struct index_view *part) {
+    static const int joined[] = {SECTION_SAMPLES, SECTION_LABELS, SECTION_POINTS, SECTION_NAMES, SECTION_SHARDS};
+    uint64_t before[SECTION_COUNT + 1];
+    uint8_t *to[SECTION_COUNT + 1];
+    memcpy(before, used, sizeof before);
+    for (size_t i = 0; i < sizeof joined / sizeof *joined; i++) {
+        int kind = joined[i];
+        struct span from = part->section[kind];
+        if (kind == SECTION_SAMPLES)
+            from.size -= INDEX_SAMPLE_BYTES;
+        to[kind] = d->data + d->offset[kind] + used[kind];
+        memcpy(to[kind], from.data, from.size);
+        used[kind] += from.size;
     }
+    rebase_rows(to[SECTION_SAMPLES], part->sample_count, (uint16_t)(before[SECTION_SHARDS] / INDEX_SHARD_BYTES),
+                (uint32_t)before[SECTION_NAMES], (uint32_t)(before[SECTION_LABELS] / INDEX_LABEL_BYTES),
+                (uint32_t)(before[SECTION_POINTS] / point_bytes(&part->meta)));
     for (uint64_t i = 0; i < part->shard_count; i++) {
-        uint8_t *first_sample = shards + i * INDEX_SHARD_BYTES + SHARD_FIRST_SAMPLE;
-        store_u64(first_sample, load_u64(first_sample) + b->sample_count);
+        uint8_t *first_sample = to[SECTION_SHARDS] + i * INDEX_SHARD_BYTES + SHARD_FIRST_SAMPLE;
+        store_u64(first_sample, load_u64(first_sample) + before[SECTION_SAMPLES] / INDEX_SAMPLE_BYTES);
     }
-    b->sample_count += part->sample_count;
-    widen16(&b->rgb_max_width, part->rgb_max_width);
-    widen16(&b->rgb_max_height, part->rgb_max_height);
-    widen16(&b->ir_max_width, part->ir_max_width);
-    widen16(&b->ir_max_height, part->ir_max_height);
-    widen32(&b->max_record_bytes, part->max_record_bytes);
-    widen32(&b->max_label_count, part->max_label_count);
 }
 
 int index_merge(struct bytes *out, const struct index_view *parts, uint64_t part_count, struct error *error) {
     if (part_count == 0)
         return error_set(error, ERR_ARGUMENT, "no parts to merge");
-    struct index_builder b = {.meta = parts[0].meta};
-    int code = reserve_total(&b, parts, part_count, error);
-    for (uint64_t i = 0; code == 0 && i < part_count; i++) {
-        if ((code = check_meta_agrees(&b.meta, &parts[i].meta, i, error)) != 0 ||
-            (code = check_follows(&b, &parts[i], i, error)) != 0 ||
-            (code = join_classes(&b, parts[i].section[SECTION_CLASSES], i, error)) != 0)
-            break;
-        join_part(&b, &parts[i]);
-    }
-    if (code == 0)
-        code = index_builder_encode(&b, out, error);
-    index_builder_deinit(&b);
-    return code;
+    struct index_builder sums = {.meta = parts[0].meta};
+    struct draft d = {0};
+    struct span classes = {0};
+    uint64_t used[SECTION_COUNT + 1] = {0};
+    int code = plan_merge(&d, &sums, &classes, parts, part_count, error);
+    if (code != 0 || (code = begin_file(&d, out, error)) != 0)
+        return code;
+    for (uint64_t i = 0; i < part_count; i++)
+        join_part(&d, used, &parts[i]);
+    if (classes.size > 0)
+        memcpy(d.data + d.offset[SECTION_CLASSES], classes.data, classes.size);
+    return end_file(&d, out, &sums, error);
 }
