@@ -71,15 +71,11 @@ int error_set(struct error *error, int code, const char *format, ...) {
 static int code_of_errno(int os_errno) {
     switch (os_errno) {
     case ENOSPC:
-    case EDQUOT:
-        return ERR_SPACE;
-    case ENOMEM:
-        return ERR_MEMORY;
+    case EDQUOT: return ERR_SPACE;
+    case ENOMEM: return ERR_MEMORY;
     case ENOENT:
-    case ENOTDIR:
-        return ERR_NOT_FOUND;
-    default:
-        return ERR_IO;
+    case ENOTDIR: return ERR_NOT_FOUND;
+    default: return ERR_IO;
     }
 }
 
@@ -123,11 +119,9 @@ void error_prefix(struct error *error, const char *format, ...) {
 const char *error_code_text(int code) {
     switch (code) {
 #define X(name, value, text)                                                                                           \
-    case value:                                                                                                        \
-        return text;
+    case value: return text;
         ERROR_CODES(X)
 #undef X
-    default:
-        return "unknown error";
+    default: return "unknown error";
     }
 }

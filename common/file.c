@@ -24,7 +24,9 @@ static int open_regular(int *fd, uint64_t *size_bytes, int dir_fd, const char *p
         code = error_set_errno(error, errno, "%s", path);
     else if (!S_ISREG(st.st_mode))
         code = error_set(error, ERR_INPUT, "%s: is %s, not a regular file", path,
-                         S_ISDIR(st.st_mode) ? "a directory" : S_ISFIFO(st.st_mode) ? "a FIFO" : "a device or socket");
+                         S_ISDIR(st.st_mode)    ? "a directory"
+                         : S_ISFIFO(st.st_mode) ? "a FIFO"
+                                                : "a device or socket");
     if (code != 0) {
         close(opened);
         return code;
@@ -57,7 +59,8 @@ int file_read(struct bytes *out, int dir_fd, const char *path, uint64_t limit_by
     if (code != 0)
         return code;
     if (size > limit_bytes) {
-        code = error_set(error, ERR_INPUT, "%s: %" PRIu64 " bytes, over the limit of %" PRIu64, path, size, limit_bytes);
+        code =
+            error_set(error, ERR_INPUT, "%s: %" PRIu64 " bytes, over the limit of %" PRIu64, path, size, limit_bytes);
         goto out;
     }
     /* One byte more is asked for than fstat() promised: that is how a file that grows is seen. */

@@ -20,7 +20,8 @@ int file_write_all(int fd, const void *data, size_t size, const char *path, stru
 int file_pread_all(int fd, void *data, size_t size, uint64_t offset, const char *path, struct error *error);
 
 /* Creates `path` (mode 0644, replacing what is there) with `data`, by temporary name, fsync, rename and fsync of the
- * directory. On failure the old file, if any, is as it was and the temporary file is gone. */
+ * directory. On failure the old file, if any, is as it was and the temporary file is gone; only when that last fsync fails
+ * is the new file already in its place, but not yet known to be durable. */
 int file_write_atomic(const char *path, const void *data, size_t size, struct error *error);
 
 /* fsync of a directory, or of a file by name. */

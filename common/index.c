@@ -30,16 +30,11 @@ static bool is_zero(const uint8_t *p, size_t size) {
 
 uint32_t index_section_row_bytes(int kind, uint8_t point_dims) {
     switch (kind) {
-    case SECTION_SAMPLES:
-        return INDEX_SAMPLE_BYTES;
-    case SECTION_LABELS:
-        return INDEX_LABEL_BYTES;
-    case SECTION_POINTS:
-        return point_dims * (uint32_t)sizeof(float);
-    case SECTION_SHARDS:
-        return INDEX_SHARD_BYTES;
-    default:
-        return 1;
+    case SECTION_SAMPLES: return INDEX_SAMPLE_BYTES;
+    case SECTION_LABELS: return INDEX_LABEL_BYTES;
+    case SECTION_POINTS: return point_dims * (uint32_t)sizeof(float);
+    case SECTION_SHARDS: return INDEX_SHARD_BYTES;
+    default: return 1;
     }
 }
 
@@ -98,14 +93,16 @@ static int check_identity(struct span file, struct error *error) {
     if (file.size < 8 || memcmp(p, INDEX_MAGIC, 8) != 0)
         return at(error, 0, refuse_magic(file, error));
     if (file.size < INDEX_HEADER_BYTES)
-        return at(error, file.size, error_set(error, ERR_CORRUPT, "is cut: has %zu bytes, its header alone has %u",
-                                              file.size, INDEX_HEADER_BYTES));
+        return at(error, file.size,
+                  error_set(error, ERR_CORRUPT, "is cut: has %zu bytes, its header alone has %u", file.size,
+                            INDEX_HEADER_BYTES));
     uint32_t mark = load_u32(p + HEADER_BYTE_ORDER), version = load_u32(p + HEADER_VERSION);
     if (mark == __builtin_bswap32(INDEX_BYTE_ORDER_MARK))
-        return at(error, HEADER_BYTE_ORDER, error_set(error, ERR_UNSUPPORTED, "is big-endian: packs are little-endian"));
+        return at(error, HEADER_BYTE_ORDER,
+                  error_set(error, ERR_UNSUPPORTED, "is big-endian: packs are little-endian"));
     if (mark != INDEX_BYTE_ORDER_MARK)
-        return at(error, HEADER_BYTE_ORDER, error_set(error, ERR_CORRUPT, "byte order mark is damaged (%08" PRIx32 ")",
-                                                      mark));
+        return at(error, HEADER_BYTE_ORDER,
+                  error_set(error, ERR_CORRUPT, "byte order mark is damaged (%08" PRIx32 ")", mark));
     if (version > INDEX_VERSION)
         return at(error, HEADER_VERSION,
                   error_set(error, ERR_UNSUPPORTED,
@@ -118,8 +115,10 @@ static int check_identity(struct span file, struct error *error) {
     memcpy(header + HEADER_HASH, zero, sizeof zero);
     uint64_t expected = load_u64(p + HEADER_HASH), found = XXH3_64bits(header, sizeof header);
     if (expected != found)
-        return at(error, 0, error_set(error, ERR_CORRUPT, "header does not match its hash (expected %016" PRIx64
-                                      ", found %016" PRIx64 ")", expected, found));
+        return at(error, 0,
+                  error_set(error, ERR_CORRUPT,
+                            "header does not match its hash (expected %016" PRIx64 ", found %016" PRIx64 ")", expected,
+                            found));
     if (version != INDEX_VERSION)
         return at(error, HEADER_VERSION, error_set(error, ERR_CORRUPT, "there is no format %" PRIu32, version));
     uint64_t file_bytes = load_u64(p + HEADER_FILE_BYTES);
@@ -161,12 +160,15 @@ static int read_section(struct index_view *v, const uint8_t *row, uint64_t *end,
     if (kind < 1 || kind > SECTION_COUNT)
         return at(error, where, error_set(error, ERR_CORRUPT, "section kind %" PRIu32 " is unknown", kind));
     if (row_bytes != index_section_row_bytes((int)kind, v->meta.point_dims) || bytes % row_bytes != 0)
-        return at(error, where, error_set(error, ERR_CORRUPT, "section %" PRIu32 ": %" PRIu64 " bytes are no rows of %"
-                                          PRIu32, kind, bytes, row_bytes));
+        return at(error, where,
+                  error_set(error, ERR_CORRUPT, "section %" PRIu32 ": %" PRIu64 " bytes are no rows of %" PRIu32, kind,
+                            bytes, row_bytes));
     if (offset != align_up(*end, INDEX_SECTION_ALIGNMENT) || !range_fits(offset, bytes, v->file.size))
-        return at(error, where, error_set(error, ERR_CORRUPT, "section %" PRIu32 " (%" PRIu64 " bytes at %" PRIu64
-                                          ") does not lie where it should in a file of %zu bytes", kind, bytes, offset,
-                                          v->file.size));
+        return at(error, where,
+                  error_set(error, ERR_CORRUPT,
+                            "section %" PRIu32 " (%" PRIu64 " bytes at %" PRIu64
+                            ") does not lie where it should in a file of %zu bytes",
+                            kind, bytes, offset, v->file.size));
     v->section[kind] = (struct span){v->file.data + offset, (size_t)bytes};
     *end = offset + bytes;
     return 0;
@@ -177,8 +179,9 @@ static int read_sections(struct index_view *v, struct error *error) {
     uint32_t count = load_u32(v->file.data + HEADER_SECTION_COUNT), previous = 0;
     uint64_t end = INDEX_HEADER_BYTES;
     if (count < SECTION_SHARDS || count > SECTION_COUNT)
-        return at(error, HEADER_SECTION_COUNT, error_set(error, ERR_CORRUPT, "%" PRIu32 " sections are too %s", count,
-                                                         count < SECTION_SHARDS ? "few" : "many"));
+        return at(error, HEADER_SECTION_COUNT,
+                  error_set(error, ERR_CORRUPT, "%" PRIu32 " sections are too %s", count,
+                            count < SECTION_SHARDS ? "few" : "many"));
     for (uint32_t i = 0; i < count; i++) {
         const uint8_t *row = table + (size_t)i * TABLE_ROW_SIZE;
         uint32_t kind = load_u32(row + TABLE_KIND);
@@ -191,8 +194,8 @@ static int read_sections(struct index_view *v, struct error *error) {
         previous = kind;
     }
     if (end != v->file.size)
-        return at(error, end, error_set(error, ERR_CORRUPT, "%" PRIu64 " bytes after the last section",
-                                        v->file.size - end));
+        return at(error, end,
+                  error_set(error, ERR_CORRUPT, "%" PRIu64 " bytes after the last section", v->file.size - end));
     if (!is_zero(table + (size_t)count * TABLE_ROW_SIZE, INDEX_HEADER_BYTES - HEADER_SECTIONS - count * TABLE_ROW_SIZE))
         return at(error, HEADER_SECTIONS, error_set(error, ERR_CORRUPT, "the section table is not zero after its end"));
     return 0;
@@ -205,12 +208,15 @@ static int read_counts(struct index_view *v, struct error *error) {
     v->shard_count = v->section[SECTION_SHARDS].size / INDEX_SHARD_BYTES;
     uint64_t rows = v->section[SECTION_SAMPLES].size / INDEX_SAMPLE_BYTES;
     if (rows == 0 || v->sample_count != rows - 1)
-        return at(error, HEADER_SAMPLE_COUNT, error_set(error, ERR_CORRUPT, "%" PRIu64 " samples and one cannot be in %"
-                                                        PRIu64 " rows", v->sample_count, rows));
+        return at(error, HEADER_SAMPLE_COUNT,
+                  error_set(error, ERR_CORRUPT, "%" PRIu64 " samples and one cannot be in %" PRIu64 " rows",
+                            v->sample_count, rows));
     if (v->label_count > UINT32_MAX || v->point_count > UINT32_MAX || v->section[SECTION_NAMES].size > UINT32_MAX ||
         v->shard_count > INDEX_SHARD_LIMIT)
-        return at(error, HEADER_SECTIONS, error_set(error, ERR_CORRUPT, "more labels, points, names or shards than the "
-                                                    "format can hold"));
+        return at(error, HEADER_SECTIONS,
+                  error_set(error, ERR_CORRUPT,
+                            "more labels, points, names or shards than the "
+                            "format can hold"));
     return 0;
 }
 
@@ -271,7 +277,9 @@ static int check_image(const char *modality, bool allowed, unsigned format, cons
         return error_set(error, ERR_CORRUPT, "an %s image in a set that has none", modality);
     if (bytes == 0 || width == 0 || height == 0 || !*name)
         return error_set(error, ERR_CORRUPT, "the %s image has no %s", modality,
-                         !*name ? "name" : bytes == 0 ? "bytes" : "size");
+                         !*name       ? "name"
+                         : bytes == 0 ? "bytes"
+                                      : "size");
     return 0;
 }
 
@@ -296,8 +304,9 @@ static int check_place(const struct index_view *view, const struct index_sample 
                          view->max_record_bytes);
     if (s->record_offset % view->meta.page_bytes != RECORD_PAGE_OFFSET ||
         !range_fits(s->record_offset, size, file_bytes))
-        return error_set(error, ERR_CORRUPT, "a record of %" PRIu64 " bytes cannot be at %" PRIu64
-                         " of a shard of %" PRIu64, size, s->record_offset, file_bytes);
+        return error_set(error, ERR_CORRUPT,
+                         "a record of %" PRIu64 " bytes cannot be at %" PRIu64 " of a shard of %" PRIu64, size,
+                         s->record_offset, file_bytes);
     return 0;
 }
 
@@ -318,7 +327,8 @@ static int check_labels(const struct index_view *view, const struct index_sample
         points += l->point_count;
     }
     if (points != s->point_count)
-        return error_set(error, ERR_CORRUPT, "%" PRIu32 " points, but its labels have %" PRIu64, s->point_count, points);
+        return error_set(error, ERR_CORRUPT, "%" PRIu32 " points, but its labels have %" PRIu64, s->point_count,
+                         points);
     for (uint32_t i = 0; i < s->point_count; i++) {
         const float *p = s->points + (size_t)i * view->meta.point_dims;
         if (!is_fraction(p[0]) || !is_fraction(p[1]))
@@ -335,15 +345,16 @@ static int borrow_labels(struct index_sample *out, const struct index_view *view
     uint32_t label = load_u32(row + ROW_LABEL_FIRST), next_label = load_u32(next_row + ROW_LABEL_FIRST);
     uint32_t point = load_u32(row + ROW_POINT_FIRST), next_point = load_u32(next_row + ROW_POINT_FIRST);
     if (label > next_label || next_label > view->label_count || next_label - label > view->max_label_count)
-        return error_set(error, ERR_CORRUPT, "labels %" PRIu32 " to %" PRIu32 " of %" PRIu64 ", at most %" PRIu32
-                         " a sample", label, next_label, view->label_count, view->max_label_count);
+        return error_set(error, ERR_CORRUPT,
+                         "labels %" PRIu32 " to %" PRIu32 " of %" PRIu64 ", at most %" PRIu32 " a sample", label,
+                         next_label, view->label_count, view->max_label_count);
     if (point > next_point || next_point > view->point_count)
         return error_set(error, ERR_CORRUPT, "points %" PRIu32 " to %" PRIu32 " of %" PRIu64, point, next_point,
                          view->point_count);
     out->labels = (const struct index_label *)(const void *)view->section[SECTION_LABELS].data + label;
     out->label_count = next_label - label;
-    out->points = (const float *)(const void *)view->section[SECTION_POINTS].data +
-                  (size_t)point * view->meta.point_dims;
+    out->points =
+        (const float *)(const void *)view->section[SECTION_POINTS].data + (size_t)point * view->meta.point_dims;
     out->point_count = next_point - point;
     return check_labels(view, out, error);
 }
@@ -463,9 +474,11 @@ static int check_sections(const struct index_view *v, struct error *error) {
             return at(error, end, error_set(error, ERR_CORRUPT, "bytes before section %" PRIu32 " are not zero", kind));
         uint64_t expected = load_u64(row + TABLE_HASH), found = XXH3_64bits(v->file.data + offset, (size_t)bytes);
         if (expected != found)
-            return at(error, offset, error_set(error, ERR_CORRUPT, "section %" PRIu32
-                                               " does not match its hash (expected %016" PRIx64 ", found %016" PRIx64
-                                               ")", kind, expected, found));
+            return at(error, offset,
+                      error_set(error, ERR_CORRUPT,
+                                "section %" PRIu32 " does not match its hash (expected %016" PRIx64
+                                ", found %016" PRIx64 ")",
+                                kind, expected, found));
         end = offset + bytes;
     }
     return 0;
@@ -494,8 +507,8 @@ static int check_shards(const struct index_view *v, struct error *error) {
             return error_set(error, ERR_CORRUPT, "shard %" PRIu64 " does not begin where the one before it ends", i);
         for (uint64_t end = row + s.sample_count; row < end; row++)
             if (load_u16(row_at(v, row) + ROW_SHARD) != i)
-                return error_set(error, ERR_CORRUPT, "sample %" PRIu64 " is not in shard %" PRIu64 ", as its place says",
-                                 row, i);
+                return error_set(error, ERR_CORRUPT,
+                                 "sample %" PRIu64 " is not in shard %" PRIu64 ", as its place says", row, i);
     }
     if (row != v->sample_count)
         return error_set(error, ERR_CORRUPT, "%" PRIu64 " samples are in no shard", v->sample_count - row);
@@ -543,8 +556,10 @@ static int check_rows(const struct index_view *v, struct error *error) {
     }
     if (rgb_width != v->rgb_max_width || rgb_height != v->rgb_max_height || ir_width != v->ir_max_width ||
         ir_height != v->ir_max_height || record != v->max_record_bytes || labels != v->max_label_count)
-        return at(error, HEADER_MAX_SIDES, error_set(error, ERR_CORRUPT, "the largest sizes in the header are not those "
-                                                     "of the samples"));
+        return at(error, HEADER_MAX_SIDES,
+                  error_set(error, ERR_CORRUPT,
+                            "the largest sizes in the header are not those "
+                            "of the samples"));
     return 0;
 }
 
@@ -590,8 +605,10 @@ int index_check(const struct index_view *view, struct error *error) {
     if (index_content_hash(&found, &view->meta, view->section) != 0)
         return error_set(error, ERR_MEMORY, "out of memory to check the index");
     if (found != view->content_hash)
-        return at(error, HEADER_CONTENT_HASH, error_set(error, ERR_CORRUPT, "content does not match its hash (expected "
-                                                        "%016" PRIx64 ", found %016" PRIx64 ")", view->content_hash,
-                                                        found));
+        return at(error, HEADER_CONTENT_HASH,
+                  error_set(error, ERR_CORRUPT,
+                            "content does not match its hash (expected "
+                            "%016" PRIx64 ", found %016" PRIx64 ")",
+                            view->content_hash, found));
     return 0;
 }

@@ -9,8 +9,8 @@
 #define INDEX_MAGIC "YPKINDEX"
 #define INDEX_BYTE_ORDER_MARK 0x01020304u
 #define INDEX_SECTION_ALIGNMENT 64u
-#define INDEX_SHARD_LIMIT 65536u    /* a row has 16 bits for its shard */
-#define INDEX_CONTENT_SKIP 10u      /* bytes of a row that say where its record lies, and not what it holds */
+#define INDEX_SHARD_LIMIT 65536u /* a row has 16 bits for its shard */
+#define INDEX_CONTENT_SKIP 10u   /* bytes of a row that say where its record lies, and not what it holds */
 
 /* Header. */
 enum {
@@ -37,14 +37,7 @@ enum {
 };
 
 /* A row of the section table. */
-enum {
-    TABLE_KIND = 0,
-    TABLE_ROW_BYTES = 4,
-    TABLE_OFFSET = 8,
-    TABLE_BYTES = 16,
-    TABLE_HASH = 24,
-    TABLE_ROW_SIZE = 32
-};
+enum { TABLE_KIND = 0, TABLE_ROW_BYTES = 4, TABLE_OFFSET = 8, TABLE_BYTES = 16, TABLE_HASH = 24, TABLE_ROW_SIZE = 32 };
 
 /* A row of SAMPLES. */
 enum {

@@ -94,8 +94,8 @@ static int check_header(struct span bytes, struct error *error) {
         return error_set(error, ERR_CORRUPT, "record: %zu bytes are fewer than its header of %u", bytes.size,
                          RECORD_HEADER_BYTES);
     if (memcmp(p + AT_MAGIC, record_magic, sizeof record_magic) != 0)
-        return error_set(error, ERR_CORRUPT, "record: begins with %02x %02x %02x %02x instead of YPKR", p[0], p[1], p[2],
-                         p[3]);
+        return error_set(error, ERR_CORRUPT, "record: begins with %02x %02x %02x %02x instead of YPKR", p[0], p[1],
+                         p[2], p[3]);
     unsigned version = load_u16(p + AT_VERSION);
     if (version > RECORD_VERSION)
         return error_set(error, ERR_UNSUPPORTED, "record: made by a newer yolopack: format %u, this one reads up to %u",

@@ -37,8 +37,12 @@ static inline void golden_payload(uint8_t *out, size_t size, uint32_t seed) {
 }
 
 static inline struct index_meta golden_meta(uint8_t task, uint8_t point_dims, uint16_t keypoint_count) {
-    return (struct index_meta){.task = task, .modalities = MODALITY_RGB | MODALITY_IR, .point_dims = point_dims,
-                               .keypoint_count = keypoint_count, .page_bytes = 4096, .shard_prefix = "train"};
+    return (struct index_meta){.task = task,
+                               .modalities = MODALITY_RGB | MODALITY_IR,
+                               .point_dims = point_dims,
+                               .keypoint_count = keypoint_count,
+                               .page_bytes = 4096,
+                               .shard_prefix = "train"};
 }
 
 /* A pair, an RGB image alone and an IR image alone; 2, 0 and 1 labels, one of them a polygon. Two shards. */
@@ -47,17 +51,45 @@ static inline void golden_detect(struct index_builder *b) {
     static const float triangle[] = {0.5f, 0.0f, 1.0f, 0.0f, 0.75f, 1.0f};
     static const char *const classes[] = {"person", "bicycle"};
     const struct index_sample samples[] = {
-        {.record_offset = 12304, .rgb_format = CODEC_JPEG, .ir_format = CODEC_JPEG | IMAGE_GRAY,
-         .rgb_hash = 0x1111111111111111, .ir_hash = 0x2222222222222222, .rgb_bytes = 48213, .ir_bytes = 20111,
-         .rgb_width = 640, .rgb_height = 480, .ir_width = 320, .ir_height = 256, .labels = labels, .label_count = 2,
-         .points = triangle, .point_count = 3, .rgb_name = "images/a.jpg", .ir_name = "imagesIR/a.jpg",
+        {.record_offset = 12304,
+         .rgb_format = CODEC_JPEG,
+         .ir_format = CODEC_JPEG | IMAGE_GRAY,
+         .rgb_hash = 0x1111111111111111,
+         .ir_hash = 0x2222222222222222,
+         .rgb_bytes = 48213,
+         .ir_bytes = 20111,
+         .rgb_width = 640,
+         .rgb_height = 480,
+         .ir_width = 320,
+         .ir_height = 256,
+         .labels = labels,
+         .label_count = 2,
+         .points = triangle,
+         .point_count = 3,
+         .rgb_name = "images/a.jpg",
+         .ir_name = "imagesIR/a.jpg",
          .label_name = "labels/a.txt"},
-        {.record_offset = 81936, .rgb_format = CODEC_JPEG | IMAGE_TRANSCODED, .rgb_hash = 0x3333333333333333,
-         .rgb_bytes = 1200, .rgb_width = 1024, .rgb_height = 10, .rgb_name = "images/b \xe7\xbc\xba.png", .ir_name = "",
+        {.record_offset = 81936,
+         .rgb_format = CODEC_JPEG | IMAGE_TRANSCODED,
+         .rgb_hash = 0x3333333333333333,
+         .rgb_bytes = 1200,
+         .rgb_width = 1024,
+         .rgb_height = 10,
+         .rgb_name = "images/b \xe7\xbc\xba.png",
+         .ir_name = "",
          .label_name = ""},
-        {.record_offset = 12304, .shard = 1, .ir_format = CODEC_ZSTD | IMAGE_TRANSCODED, .ir_hash = 0x4444444444444444,
-         .ir_bytes = 90000, .ir_width = 384, .ir_height = 288, .labels = labels, .label_count = 1, .rgb_name = "",
-         .ir_name = "imagesIR/c.png", .label_name = "labels/c.txt"},
+        {.record_offset = 12304,
+         .shard = 1,
+         .ir_format = CODEC_ZSTD | IMAGE_TRANSCODED,
+         .ir_hash = 0x4444444444444444,
+         .ir_bytes = 90000,
+         .ir_width = 384,
+         .ir_height = 288,
+         .labels = labels,
+         .label_count = 1,
+         .rgb_name = "",
+         .ir_name = "imagesIR/c.png",
+         .label_name = "labels/c.txt"},
     };
     b->meta = golden_meta(TASK_DETECT, 2, 0);
     for (size_t i = 0; i < 3; i++)
@@ -73,10 +105,19 @@ static inline void golden_pose(struct index_builder *b) {
     static const float points[] = {0.375f, 0.5f, 2.0f, 0.0f, 0.0f, 0.0f};
     static const char *const classes[] = {"person"};
     b->meta = golden_meta(TASK_POSE, 3, 2);
-    const struct index_sample s = {.record_offset = 8208, .rgb_format = CODEC_RAW | IMAGE_TRANSCODED, .rgb_hash = 5,
-                                   .rgb_bytes = 300, .rgb_width = 10, .rgb_height = 10, .labels = &label,
-                                   .label_count = 1, .points = points, .point_count = 2, .rgb_name = "p.png",
-                                   .ir_name = "", .label_name = "p.txt"};
+    const struct index_sample s = {.record_offset = 8208,
+                                   .rgb_format = CODEC_RAW | IMAGE_TRANSCODED,
+                                   .rgb_hash = 5,
+                                   .rgb_bytes = 300,
+                                   .rgb_width = 10,
+                                   .rgb_height = 10,
+                                   .labels = &label,
+                                   .label_count = 1,
+                                   .points = points,
+                                   .point_count = 2,
+                                   .rgb_name = "p.png",
+                                   .ir_name = "",
+                                   .label_name = "p.txt"};
     GOLDEN_CHECK(index_builder_add(b, &s, &golden_error));
     GOLDEN_CHECK(index_builder_add_shard(b, &(struct index_shard){12288, 1, 2, 0, 1, 0}, &golden_error));
     GOLDEN_CHECK(index_builder_set_classes(b, classes, 1, &golden_error));
@@ -103,31 +144,54 @@ static inline void golden_index(struct bytes *out, void (*fill)(struct index_bui
 /* A whole record; `modalities` of MODALITY_*. */
 static inline void golden_record(struct bytes *out, int modalities) {
     struct record r = {.sample_id = 0x0102030405060708};
-    uint32_t rgb = modalities & MODALITY_RGB ? GOLDEN_RGB_BYTES : 0, ir = modalities & MODALITY_IR ? GOLDEN_IR_BYTES : 0;
+    uint32_t rgb = modalities & MODALITY_RGB ? GOLDEN_RGB_BYTES : 0,
+             ir = modalities & MODALITY_IR ? GOLDEN_IR_BYTES : 0;
     size_t size = (size_t)record_bytes(rgb, ir);
     GOLDEN_CHECK(bytes_reserve(out, size));
     memset(out->data, 0, size);
     out->size = size;
     if (rgb > 0) {
         golden_payload(out->data + RECORD_HEADER_BYTES, rgb, 1);
-        r.rgb = (struct record_image){rgb, CODEC_JPEG, 0, 3, 8, 640, 480, 1280, 960,
-                                      XXH3_64bits(out->data + RECORD_HEADER_BYTES, rgb)};
+        r.rgb = (struct record_image){rgb, CODEC_JPEG, 0,    3,   8,
+                                      640, 480,        1280, 960, XXH3_64bits(out->data + RECORD_HEADER_BYTES, rgb)};
     }
     if (ir > 0) {
         golden_payload(out->data + record_ir_offset(rgb), ir, 2);
-        r.ir = (struct record_image){ir, CODEC_ZSTD, IMAGE_TRANSCODED, 1, 8, 320, 256, 320, 256,
+        r.ir = (struct record_image){ir,
+                                     CODEC_ZSTD,
+                                     IMAGE_TRANSCODED,
+                                     1,
+                                     8,
+                                     320,
+                                     256,
+                                     320,
+                                     256,
                                      XXH3_64bits(out->data + record_ir_offset(rgb), ir)};
     }
     record_encode_header(out->data, &r);
 }
 
-static inline void base_detect(struct bytes *out) { golden_index(out, golden_detect); }
-static inline void base_pose(struct bytes *out) { golden_index(out, golden_pose); }
-static inline void base_empty(struct bytes *out) { golden_index(out, golden_empty); }
-static inline void base_part(struct bytes *out) { golden_index(out, golden_part); }
-static inline void base_pair(struct bytes *out) { golden_record(out, MODALITY_RGB | MODALITY_IR); }
-static inline void base_rgb(struct bytes *out) { golden_record(out, MODALITY_RGB); }
-static inline void base_ir(struct bytes *out) { golden_record(out, MODALITY_IR); }
+static inline void base_detect(struct bytes *out) {
+    golden_index(out, golden_detect);
+}
+static inline void base_pose(struct bytes *out) {
+    golden_index(out, golden_pose);
+}
+static inline void base_empty(struct bytes *out) {
+    golden_index(out, golden_empty);
+}
+static inline void base_part(struct bytes *out) {
+    golden_index(out, golden_part);
+}
+static inline void base_pair(struct bytes *out) {
+    golden_record(out, MODALITY_RGB | MODALITY_IR);
+}
+static inline void base_rgb(struct bytes *out) {
+    golden_record(out, MODALITY_RGB);
+}
+static inline void base_ir(struct bytes *out) {
+    golden_record(out, MODALITY_IR);
+}
 
 /* ---- damage to an index ------------------------------------------------------------------------------------------ */
 
@@ -160,6 +224,7 @@ static inline void replace(struct bytes *f, const char *text) {
     GOLDEN_CHECK(bytes_append(f, text, strlen(text)));
 }
 
+/* clang-format off */
 #define DAMAGE(name, ...) static inline void damage_##name(struct bytes *f) { __VA_ARGS__ }
 DAMAGE(empty, f->size = 0;)
 DAMAGE(text, replace(f, "<!DOCTYPE html>\n<title>404</title>\n");)
@@ -241,17 +306,19 @@ DAMAGE(record_side, store_u16(f->data + 26, 0); reseal_record(f);)
 DAMAGE(record_large, store_u32(f->data + 16, 0xffffffff); reseal_record(f);)
 DAMAGE(record_payload, f->data[RECORD_HEADER_BYTES + 5] ^= 1;)
 #undef DAMAGE
+/* clang-format on */
 
 /* ---- the files --------------------------------------------------------------------------------------------------- */
 
 struct golden_file {
     const char *name;
     void (*base)(struct bytes *out);
-    void (*damage)(struct bytes *file);     /* NULL: a good file */
-    int code;                               /* what reading and checking it gives */
-    const char *text;                       /* a part of the message */
+    void (*damage)(struct bytes *file); /* NULL: a good file */
+    int code;                           /* what reading and checking it gives */
+    const char *text;                   /* a part of the message */
 };
 
+/* clang-format off */
 static const struct golden_file golden_files[] = {
     {"detect.index", base_detect, NULL, 0, ""},
     {"pose.index", base_pose, NULL, 0, ""},
@@ -334,6 +401,7 @@ static const struct golden_file golden_files[] = {
     BAD("payload.record", pair, record_payload, ERR_CORRUPT, "RGB payload does not match its hash")
 #undef BAD
 };
+/* clang-format on */
 
 enum { GOLDEN_FILE_COUNT = sizeof golden_files / sizeof *golden_files };
 

@@ -20,9 +20,11 @@ Test(error, null_is_allowed) {
 }
 
 Test(error, codes_follow_errno) {
-    static const struct { int os_errno, code; } rows[] = {
-        {ENOSPC, ERR_SPACE}, {EDQUOT, ERR_SPACE}, {ENOMEM, ERR_MEMORY}, {ENOENT, ERR_NOT_FOUND},
-        {ENOTDIR, ERR_NOT_FOUND}, {EIO, ERR_IO}, {EACCES, ERR_IO}, {0, ERR_IO},
+    static const struct {
+        int os_errno, code;
+    } rows[] = {
+        {ENOSPC, ERR_SPACE},      {EDQUOT, ERR_SPACE}, {ENOMEM, ERR_MEMORY}, {ENOENT, ERR_NOT_FOUND},
+        {ENOTDIR, ERR_NOT_FOUND}, {EIO, ERR_IO},       {EACCES, ERR_IO},     {0, ERR_IO},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct error e = {0};
@@ -79,9 +81,12 @@ Test(error, message_may_be_made_of_itself) {
 
 Test(error, names_that_are_not_text_are_escaped) {
     struct error e = {0};
-    error_set(&e, ERR_INPUT, "%s", "a\xff" "b\x1b[31m\x7f\xc3\xa9 \xe7\xbc\xba \xf0\x9f\x98\x80 \xc0\xaf \xed\xa0\x80 \xe7\xbc");
-    cr_assert_str_eq(e.message, "a\\xFFb\\x1B[31m\\x7F\xc3\xa9 \xe7\xbc\xba \xf0\x9f\x98\x80 \\xC0\\xAF \\xED\\xA0\\x80 "
-                                "\\xE7\\xBC");
+    error_set(&e, ERR_INPUT, "%s",
+              "a\xff"
+              "b\x1b[31m\x7f\xc3\xa9 \xe7\xbc\xba \xf0\x9f\x98\x80 \xc0\xaf \xed\xa0\x80 \xe7\xbc");
+    cr_assert_str_eq(e.message,
+                     "a\\xFFb\\x1B[31m\\x7F\xc3\xa9 \xe7\xbc\xba \xf0\x9f\x98\x80 \\xC0\\xAF \\xED\\xA0\\x80 "
+                     "\\xE7\\xBC");
     error_set(&e, ERR_INPUT, "two\nlines\t");
     cr_assert_str_eq(e.message, "two\nlines\\x09");
     error_set(&e, ERR_INPUT, "%s", "\xf4\x90\x80\x80\xf0\x80\x80\x80\xe0\x80\x80");

@@ -271,8 +271,8 @@ Test(file, free_bytes_of_a_path_that_exists) {
 
 Test(path, join) {
     static const char *const rows[][3] = {
-        {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"", "b", "b"}, {".", "b", "b"}, {"a", "/b", "/b"}, {"/", "b", "/b"},
-        {"a", "", "a"}, {"", "", ""}, {"./a", "b", "./a/b"}, {"..", "b", "../b"},
+        {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"", "b", "b"}, {".", "b", "b"},       {"a", "/b", "/b"},
+        {"/", "b", "/b"},  {"a", "", "a"},     {"", "", ""},   {"./a", "b", "./a/b"}, {"..", "b", "../b"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char *joined = path_join(rows[i][0], rows[i][1]);
@@ -283,8 +283,15 @@ Test(path, join) {
 
 Test(path, base_and_suffix) {
     static const char *const rows[][3] = {
-        {"a/b.jpg", "b.jpg", "jpg"}, {"a.b.jpg", "a.b.jpg", "jpg"}, {".jpg", ".jpg", ""}, {"d/.hidden", ".hidden", ""},
-        {".a.png", ".a.png", "png"}, {"set.v2/x", "x", ""}, {"a.", "a.", ""}, {"", "", ""}, {"a/", "", ""},
+        {"a/b.jpg", "b.jpg", "jpg"},
+        {"a.b.jpg", "a.b.jpg", "jpg"},
+        {".jpg", ".jpg", ""},
+        {"d/.hidden", ".hidden", ""},
+        {".a.png", ".a.png", "png"},
+        {"set.v2/x", "x", ""},
+        {"a.", "a.", ""},
+        {"", "", ""},
+        {"a/", "", ""},
         {"x.JpEg", "x.JpEg", "JpEg"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -11,8 +11,11 @@
 
 static struct error error;
 
-static const struct index_meta meta = {.task = TASK_SEGMENT, .modalities = MODALITY_RGB | MODALITY_IR, .point_dims = 2,
-                                       .page_bytes = 4096, .shard_prefix = "train"};
+static const struct index_meta meta = {.task = TASK_SEGMENT,
+                                       .modalities = MODALITY_RGB | MODALITY_IR,
+                                       .point_dims = 2,
+                                       .page_bytes = 4096,
+                                       .shard_prefix = "train"};
 static const char *const class_names[] = {"person", "bicycle", "car"};
 
 /* ---- a set made by a rule: sample i has i % 4 labels, every third has no IR, every seventh no RGB ------------------- */
@@ -76,8 +79,12 @@ static void add_samples(struct index_builder *b, uint64_t first, uint64_t end) {
     }
     for (uint64_t i = first; i < end; i += PER_SHARD) {
         uint64_t count = end - i < PER_SHARD ? end - i : PER_SHARD;
-        struct index_shard s = {.file_bytes = (count + 2) * 4096, .head_hash = i + 1, .structure_hash = i + 2,
-                                .first_sample = i - first, .sample_count = count, .first_id = i};
+        struct index_shard s = {.file_bytes = (count + 2) * 4096,
+                                .head_hash = i + 1,
+                                .structure_hash = i + 2,
+                                .first_sample = i - first,
+                                .sample_count = count,
+                                .first_id = i};
         cr_assert_eq(index_builder_add_shard(b, &s, &error), 0);
     }
 }
@@ -197,8 +204,8 @@ Test(index, find_by_name) {
         cr_assert_eq(index_find(&v, name, &row, &error), 0, "%s", error.message);
         cr_assert_eq(row, i);
     }
-    static const char *const absent[] = {"", "a", "zzz", "images/00000001", "images/00000001.jpgx", "imagesIR/00000001.jpg",
-                                         "\xff"};
+    static const char *const absent[] = {
+        "", "a", "zzz", "images/00000001", "images/00000001.jpgx", "imagesIR/00000001.jpg", "\xff"};
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
         uint64_t row;
         cr_assert_eq(index_find(&v, absent[i], &row, &error), ERR_NOT_FOUND, "%s", absent[i]);
@@ -367,8 +374,11 @@ Test(builder, refuses_mistakes_and_stays_as_it_was) {
 
 /* Sizes are set, not filled: 4 GiB of names are not written here. */
 Test(builder, refuses_more_than_32_bits_can_count) {
-    static const struct { int kind; uint64_t row_bytes; const char *text; } rows[] = {
-        {SECTION_NAMES, 1, "bytes of names"}, {SECTION_LABELS, 20, "labels"}, {SECTION_POINTS, 8, "points"}};
+    static const struct {
+        int kind;
+        uint64_t row_bytes;
+        const char *text;
+    } rows[] = {{SECTION_NAMES, 1, "bytes of names"}, {SECTION_LABELS, 20, "labels"}, {SECTION_POINTS, 8, "points"}};
     for (int i = 0; i < 3; i++) {
         struct index_builder b = {.meta = meta};
         struct made m;
@@ -495,9 +505,15 @@ static void assert_not_merged(void (*change)(struct index_builder *b), const cha
     bytes_deinit(&merged);
 }
 
-static void change_task(struct index_builder *b) { b->meta.task = TASK_DETECT; }
-static void change_page(struct index_builder *b) { b->meta.page_bytes = 2048; }
-static void change_prefix(struct index_builder *b) { b->meta.shard_prefix[0] = 'b'; }
+static void change_task(struct index_builder *b) {
+    b->meta.task = TASK_DETECT;
+}
+static void change_page(struct index_builder *b) {
+    b->meta.page_bytes = 2048;
+}
+static void change_prefix(struct index_builder *b) {
+    b->meta.shard_prefix[0] = 'b';
+}
 
 static void change_classes(struct index_builder *b) {
     cr_assert_eq(index_builder_set_classes(b, (const char *const[]){"person", "bike", "car"}, 3, &error), 0);
@@ -579,8 +595,9 @@ static void reseal_header(uint8_t *file) {
 
 /* One to four fields become values that look for an overflow or a neighbour. */
 static void mutate(uint8_t *file, size_t size, uint32_t *state) {
-    static const uint64_t values[] = {0, 1, 2, 0x7f, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0xffffffff, 0x100000000,
-                                      INT64_MAX, UINT64_MAX, UINT64_MAX - 63};
+    static const uint64_t values[] = {
+        0,          1,          2,           0x7f,      0xff,       0x7fff,         0xffff,
+        0x7fffffff, 0xffffffff, 0x100000000, INT64_MAX, UINT64_MAX, UINT64_MAX - 63};
     for (uint32_t n = 1 + next_random(state) % 4; n > 0; n--) {
         static const uint8_t widths[] = {1, 2, 4, 8};
         size_t width = widths[next_random(state) % 4];
