@@ -24,14 +24,17 @@ COMMON = error bytes file suggest record index index_builder codec jpeg pixels e
 PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_map pair_split pair_label pair decimal label \
          source_image source_jpeg source_png normalise intake shard pipeline \
          publish manifest pack_manifest class_names part pack_split pack verify reindex
-READER = api_error dataset decoder random permutation matrix placement plan plan_options plan_state
+READER = api_error dataset decoder random permutation matrix placement plan plan_options plan_state \
+         cpu resize resize_rows warp warp_rows hsv infrared convert
+READER_X86 = resize_rows_avx2 resize_rows_avx512 warp_rows_avx2 warp_rows_avx512 hsv_avx2 hsv_avx512 \
+             convert_avx2 convert_avx512
 TOOLS = args dataset_args commands interrupt progress output summary splits tree synth font canvas png_out \
         export_label export_yaml cmd_pack cmd_check cmd_info cmd_ls cmd_verify cmd_reindex cmd_export cmd_synth cmd_view
 
 COMMON_SRC = $(wildcard $(COMMON:%=common/%.c))
 PACKER_SRC = $(wildcard $(PACKER:%=packer/%.c))
-READER_SRC = $(wildcard $(READER:%=reader/%.c) $(if $(X86),$(READER_X86:%=reader/%.c)))
 X86 = $(call once,X86,$(CC) -dumpmachine | grep ^x86_64)
+READER_SRC = $(wildcard $(READER:%=reader/%.c) $(if $(X86),$(READER_X86:%=reader/%.c)))
 TOOLS_SRC = $(wildcard $(TOOLS:%=tools/%.c))
 MAN = $(wildcard tools/man/*.1)
 
@@ -55,9 +58,9 @@ programs = $(patsubst %.c,$(O)/%,$(1))
 LIBRARY_PKGS = libturbojpeg libjpeg libzstd libxxhash
 ALL_PKGS = $(LIBRARY_PKGS) lmdb yaml-0.1 jansson libpng
 LIBRARY_CFLAGS = $(call once,LIBRARY_CFLAGS,$(PKG_CONFIG) --cflags $(LIBRARY_PKGS))
-LIBRARY_LIBS = $(call once,LIBRARY_LIBS,$(PKG_CONFIG) --libs $(LIBRARY_PKGS))
+LIBRARY_LIBS = $(call once,LIBRARY_PKG_LIBS,$(PKG_CONFIG) --libs $(LIBRARY_PKGS)) -lm
 ALL_PKG_CFLAGS = $(call once,ALL_PKG_CFLAGS,$(PKG_CONFIG) --cflags $(ALL_PKGS))
-ALL_LIBS = $(call once,ALL_LIBS,$(PKG_CONFIG) --libs $(ALL_PKGS))
+ALL_LIBS = $(call once,ALL_PKG_LIBS,$(PKG_CONFIG) --libs $(ALL_PKGS)) -lm
 CRITERION_CFLAGS = $(call once,CRITERION_CFLAGS,$(PKG_CONFIG) --cflags criterion)
 CRITERION_LIBS = $(call once,CRITERION_LIBS,$(PKG_CONFIG) --libs criterion)
 version_part = $(shell sed -n 's/^.define YPK_VERSION_$(1) //p' reader/yolopack.h)
@@ -163,7 +166,7 @@ $(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay.o $(O)/e
 
 $(call programs,$(FAULT_SRC) $(STRESS_SRC) $(BENCH_SRC) $(GOLDEN_SRC)): $(O)/%: $(O)/%.o $(O)/everything.a
 	@echo "  LINK  $@"
-	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ldl -lm $(ALL_LIBS)
+	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
 
 # A make of its own: what `deps` installed is seen by its pkg-config calls. One job a core unless -j was given.
 SUBMAKE = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
