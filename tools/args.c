@@ -165,8 +165,7 @@ static struct typed typed_bytes(uint64_t bytes) {
 
 static int bad_value(const struct args_spec *spec, const struct args_option *option, const char *text) {
     switch (option->kind) {
-    case ARGS_CHOICE:
-        return args_mistake(spec, "--%s %s: it is one of %s", option->name, text, option->metavar);
+    case ARGS_CHOICE: return args_mistake(spec, "--%s %s: it is one of %s", option->name, text, option->metavar);
     case ARGS_INTEGER:
         return args_mistake(spec, "--%s %s: it takes a whole number from %" PRId64 " to %" PRId64, option->name, text,
                             option->minimum, option->maximum);
@@ -178,8 +177,7 @@ static int bad_value(const struct args_spec *spec, const struct args_option *opt
     case ARGS_DIMENSIONS:
         return args_mistake(spec, "--%s %s: it takes a size like 640x512, each side from %" PRId64 " to %" PRId64,
                             option->name, text, option->minimum, option->maximum);
-    default:
-        return args_mistake(spec, "--%s: its value is empty", option->name);
+    default: return args_mistake(spec, "--%s: its value is empty", option->name);
     }
 }
 
@@ -208,9 +206,7 @@ static struct text default_text(const struct args_option *option) {
     case ARGS_BYTES:
         snprintf(out.text, sizeof out.text, " (default %s)", typed_bytes(*(uint64_t *)option->target).text);
         break;
-    case ARGS_FRACTION:
-        snprintf(out.text, sizeof out.text, " (default %g%%)", *(double *)option->target * 100);
-        break;
+    case ARGS_FRACTION: snprintf(out.text, sizeof out.text, " (default %g%%)", *(double *)option->target * 100); break;
     case ARGS_DIMENSIONS: {
         const struct args_dimensions *d = option->target;
         if (d->width != 0)
@@ -325,8 +321,8 @@ static bool take_operands(struct args *out, const struct args_spec *spec, int co
         *exit_code = args_mistake(spec, "%s: one argument too many (usage: yolopack %s %s)",
                                   operands[spec->operand_count], spec->command, spec->operands);
     else
-        *exit_code = args_mistake(spec, "an argument is missing (usage: yolopack %s %s)", spec->command,
-                                  spec->operands);
+        *exit_code =
+            args_mistake(spec, "an argument is missing (usage: yolopack %s %s)", spec->command, spec->operands);
     return false;
 }
 

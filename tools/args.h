@@ -15,33 +15,33 @@ struct args_dimensions {
 };
 
 enum args_kind {
-    ARGS_FLAG,          /* bool: set */
-    ARGS_TEXT,          /* const char *: any text but "" */
-    ARGS_CHOICE,        /* int: position in the metavar "keep|train|raw"; -1 while not given */
-    ARGS_INTEGER,       /* int64_t in minimum … maximum; "20%" too if the metavar is "PERCENT" */
-    ARGS_BYTES,         /* uint64_t: "512M" (powers of 1024), "500MB" (powers of 1000), in minimum … maximum */
-    ARGS_FRACTION,      /* double: "1%" or "0.01", in 0 … 1 */
-    ARGS_DIMENSIONS,    /* struct args_dimensions: "640x512", each in minimum … maximum */
+    ARGS_FLAG,       /* bool: set */
+    ARGS_TEXT,       /* const char *: any text but "" */
+    ARGS_CHOICE,     /* int: position in the metavar "keep|train|raw"; -1 while not given */
+    ARGS_INTEGER,    /* int64_t in minimum … maximum; "20%" too if the metavar is "PERCENT" */
+    ARGS_BYTES,      /* uint64_t: "512M" (powers of 1024), "500MB" (powers of 1000), in minimum … maximum */
+    ARGS_FRACTION,   /* double: "1%" or "0.01", in 0 … 1 */
+    ARGS_DIMENSIONS, /* struct args_dimensions: "640x512", each in minimum … maximum */
 };
 
 struct args_option {
-    const char *name;       /* without its dashes */
-    char letter;            /* '\0': none */
+    const char *name; /* without its dashes */
+    char letter;      /* '\0': none */
     enum args_kind kind;
-    const char *metavar;    /* NULL for a flag */
+    const char *metavar; /* NULL for a flag */
     const char *help;
     void *target;
     int64_t minimum, maximum;
 };
 
 struct args_spec {
-    const char *command;    /* "pack" */
-    const char *operands;   /* "PACK DIR", as the usage line shows them */
-    const char *summary;    /* one or more sentences */
-    const char *examples;   /* lines, each with its newline */
+    const char *command;  /* "pack" */
+    const char *operands; /* "PACK DIR", as the usage line shows them */
+    const char *summary;  /* one or more sentences */
+    const char *examples; /* lines, each with its newline */
     const struct args_option *options;
-    size_t option_count;    /* at most ARGS_OPTION_LIMIT */
-    int operand_count;      /* exactly so many are wanted */
+    size_t option_count; /* at most ARGS_OPTION_LIMIT */
+    int operand_count;   /* exactly so many are wanted */
 };
 
 enum { ARGS_OPTION_LIMIT = 40, ARGS_OPERAND_LIMIT = 2 };

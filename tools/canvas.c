@@ -7,7 +7,7 @@
 
 struct colour canvas_class_colour(unsigned class_id) {
     static const struct colour palette[] = {
-        {255, 82, 82},  {64, 196, 255}, {105, 240, 90}, {255, 196, 0},  {224, 64, 251}, {29, 233, 182},
+        {255, 82, 82},  {64, 196, 255},  {105, 240, 90}, {255, 196, 0},   {224, 64, 251},  {29, 233, 182},
         {255, 145, 60}, {140, 158, 255}, {238, 255, 65}, {255, 128, 171}, {178, 235, 242}, {188, 140, 110},
     };
     return palette[class_id % (sizeof palette / sizeof palette[0])];

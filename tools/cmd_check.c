@@ -64,9 +64,9 @@ int cmd_check(int argc, char **argv) {
     int exit_code;
     dataset_args_init(&d);
     d.pack.check_only = true;
-    const struct args_option options[] = {
+    struct args_option options[ARGS_OPTION_LIMIT];
+    const struct args_option own[] = {
         {"report", 0, ARGS_TEXT, "FILE", "write every row of the report as TSV", &report_path, 0, 0},
-        DATASET_OPTIONS(&d),
     };
     const struct args_spec spec = {
         .command = "check",
@@ -74,7 +74,7 @@ int cmd_check(int argc, char **argv) {
         .summary = "Finds and judges everything that `yolopack pack DATASET` would, and writes no pack.",
         .examples = "  yolopack check datasets/night --report night.tsv\n",
         .options = options,
-        .option_count = sizeof options / sizeof options[0],
+        .option_count = dataset_args_options(options, own, sizeof own / sizeof own[0], &d),
         .operand_count = 1,
     };
     if (!args_parse(&args, &spec, argc, argv, &exit_code))

@@ -45,8 +45,8 @@ static char *image_path(struct export *x, const char *name, const ypk_image *ima
         return NULL;
     x->moved += moved;
     const char *suffix = path_suffix(path), *wanted = image->codec == CODEC_OF_JPEG ? "jpg" : "png";
-    bool right = !image->is_transcoded || (image->codec == CODEC_OF_JPEG ? is_jpeg_suffix(suffix)
-                                                                          : strcasecmp(suffix, "png") == 0);
+    bool right = !image->is_transcoded ||
+                 (image->codec == CODEC_OF_JPEG ? is_jpeg_suffix(suffix) : strcasecmp(suffix, "png") == 0);
     if (right)
         return path;
     int stem = (int)(strlen(path) - strlen(suffix)) - (suffix[0] != '\0');
@@ -62,7 +62,8 @@ static int encode_pixels(struct export *x, struct bytes *out, uint64_t index, in
                          struct error *error) {
     struct pixels pixels = {0};
     ypk_error detail;
-    int rc = pixels_init(&pixels, image->width, image->height, modality == YPK_RGB && !image->is_gray ? 3 : 1, 8, error);
+    int rc =
+        pixels_init(&pixels, image->width, image->height, modality == YPK_RGB && !image->is_gray ? 3 : 1, 8, error);
     if (rc == 0 && ypk_decoder_decode(x->decoder, index, modality, pixels.data, pixels.stride, &detail) != YPK_OK)
         rc = splits_error(error, &detail);
     if (rc == 0)
@@ -173,7 +174,8 @@ static int write_all(struct export *x, const struct splits *splits, struct error
 
 static void print_summary(const struct export *x) {
     output_label(stdout, STYLE_GOOD, "exported");
-    printf("%s, %s of images  → %s\n", text_counted(x->samples, "sample").text, text_bytes(x->bytes).text, x->tree.root);
+    printf("%s, %s of images  → %s\n", text_counted(x->samples, "sample").text, text_bytes(x->bytes).text,
+           x->tree.root);
     output_label(stdout, STYLE_PLAIN, "images");
     printf("%s bit for bit as their source, %s as stored\n", text_count(x->images_exact).text,
            text_count(x->images_stored).text);

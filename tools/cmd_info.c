@@ -10,8 +10,8 @@
 /* What one pass over the index rows of a split finds. */
 struct survey {
     ypk_dataset_info info;
-    uint64_t *class_counts;     /* [info.class_count], boxes */
-    uint32_t *sides[4];         /* RGB width, RGB height, IR width, IR height of every sample that has them, sorted */
+    uint64_t *class_counts; /* [info.class_count], boxes */
+    uint32_t *sides[4];     /* RGB width, RGB height, IR width, IR height of every sample that has them, sorted */
     uint64_t side_count[4];
     uint64_t codec_count[2][4]; /* [RGB, IR][codec] */
     uint64_t transcoded, gray, background;
@@ -109,7 +109,9 @@ static void print_classes(const struct survey *v, const ypk_dataset *dataset) {
 static void print_survey(const struct survey *v, const ypk_dataset *dataset) {
     output_label(stdout, STYLE_PLAIN, v->info.split);
     printf("%s (%s), ", text_counted(v->info.sample_count, "sample").text,
-           v->info.modalities == (YPK_RGB | YPK_IR) ? "RGB + IR" : v->info.modalities == YPK_IR ? "IR" : "RGB");
+           v->info.modalities == (YPK_RGB | YPK_IR) ? "RGB + IR"
+           : v->info.modalities == YPK_IR           ? "IR"
+                                                    : "RGB");
     printf("%s, %s without, %s in %s, content %s\n", text_counted(v->info.label_count, "box").text,
            text_count(v->background).text, text_bytes(v->info.payload_bytes).text,
            text_counted(v->info.shard_count, "shard").text, text_hash(v->info.content_hash).text);
@@ -162,9 +164,9 @@ static json_t *modality_json(const struct survey *v, int modality) {
 static json_t *survey_json(const struct survey *v, const ypk_dataset *dataset, const char *same_as) {
     json_t *classes = json_array();
     for (uint32_t i = 0; i < v->info.class_count; i++)
-        json_array_append_new(classes, json_pack("{s:o, s:I}", "name",
-                                                 output_json_name(ypk_dataset_class_name(dataset, i)), "boxes",
-                                                 (json_int_t)v->class_counts[i]));
+        json_array_append_new(classes,
+                              json_pack("{s:o, s:I}", "name", output_json_name(ypk_dataset_class_name(dataset, i)),
+                                        "boxes", (json_int_t)v->class_counts[i]));
     return json_pack("{s:s, s:s?, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "name", v->info.split,
                      "same_as", same_as, "samples", (json_int_t)v->info.sample_count, "boxes",
                      (json_int_t)v->info.label_count, "background", (json_int_t)v->background, "transcoded",
@@ -241,7 +243,8 @@ int cmd_info(int argc, char **argv) {
     if (rc == 0 && json)
         exit_code = output_json(json_pack("{s:o, s:O?, s:O?, s:o}", "pack", output_json_name(args.operands[0]), "task",
                                           json_object_get(splits.manifest, "task"), "options",
-                                          json_object_get(splits.manifest, "options"), "splits", list), EXIT_DONE);
+                                          json_object_get(splits.manifest, "options"), "splits", list),
+                                EXIT_DONE);
     else if (rc == 0)
         print_options(splits.manifest);
     if (rc != 0 && json)

@@ -32,10 +32,10 @@ static json_t *image_json(const ypk_image *image, const char *name) {
 }
 
 static int print_json(uint64_t index, const ypk_sample *s) {
-    json_t *line = json_pack("{s:I, s:o, s:o, s:o, s:I, s:I}", "index", (json_int_t)index, "name",
-                             output_json_name(s->name), "rgb", image_json(&s->rgb, s->rgb_name), "ir",
-                             image_json(&s->ir, s->ir_name), "bytes", (json_int_t)sample_bytes(s), "boxes",
-                             (json_int_t)s->label_count);
+    json_t *line =
+        json_pack("{s:I, s:o, s:o, s:o, s:I, s:I}", "index", (json_int_t)index, "name", output_json_name(s->name),
+                  "rgb", image_json(&s->rgb, s->rgb_name), "ir", image_json(&s->ir, s->ir_name), "bytes",
+                  (json_int_t)sample_bytes(s), "boxes", (json_int_t)s->label_count);
     int rc = line != NULL ? json_dumpf(line, stdout, JSON_COMPACT) : -1;
     json_decref(line);
     putchar('\n');

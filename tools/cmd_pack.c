@@ -41,9 +41,9 @@ static bool apply_ir_norm(struct pack_args *p, const struct args_spec *spec) {
 static void print_hints(const struct summary *s, const struct pack_result *result) {
     const struct report *report = &result->report;
     if (result->published) {
-        bool printed = report_count(report, ACTION_REJECTED) + report_count(report, ACTION_DROPPED) +
-                               report_count(report, ACTION_CLAMPED) > 0 || !s->args->quiet;
-        if (printed && report->rows.size > 0)
+        uint64_t faults = report_count(report, ACTION_REJECTED) + report_count(report, ACTION_DROPPED);
+        faults += report_count(report, ACTION_CLAMPED);
+        if (report->rows.size > 0 && (faults > 0 || !s->args->quiet))
             fprintf(stderr, "          every one: %s/report.tsv\n", result->output);
         if (s->args->quiet)
             return;
@@ -51,8 +51,7 @@ static void print_hints(const struct summary *s, const struct pack_result *resul
         fprintf(stderr, "yolopack view %s -o look.png     yolopack verify %s\n", result->output, result->output);
     } else if (result->too_many_rejects) {
         summary_print_rows(stderr, report, 20);
-        fprintf(stderr, "          every one: yolopack check %s --report report.tsv\n",
-                s->args->pack.source.dataset);
+        fprintf(stderr, "          every one: yolopack check %s --report report.tsv\n", s->args->pack.source.dataset);
     }
 }
 
@@ -85,18 +84,19 @@ int cmd_pack(int argc, char **argv) {
     p.image_size_px = p.dataset.pack.intake.image_size_px;
     p.quality = p.dataset.pack.intake.quality;
     p.zstd_level = p.dataset.pack.intake.zstd_level;
-    const struct args_option options[] = {
+    struct args_option options[ARGS_OPTION_LIMIT];
+    const struct args_option own[] = {
         {"output", 'o', ARGS_TEXT, "PACK", "directory to write (default: ./NAME.ypk)", &p.dataset.pack.output, 0, 0},
-        DATASET_OPTIONS(&p.dataset),
         {"preset", 0, ARGS_CHOICE, "keep|train|raw", "keep JPEG bytes; smaller JPEG for training; or pixels for tmpfs",
          &p.preset, 0, 0},
         {"imgsz", 0, ARGS_INTEGER, "S", "train, raw: reduce to this longest side, px (default: as it is)",
          &p.image_size_px, 10, 65500},
-        {"quality", 0, ARGS_INTEGER, "Q", "keep, train: JPEG quality of what is transcoded (default: 95 for keep, 92"
-         " for train)", &p.quality, 1, 100},
+        {"quality", 0, ARGS_INTEGER, "Q",
+         "keep, train: JPEG quality of what is transcoded (default: 95 for keep, 92 for train)", &p.quality, 1, 100},
         {"zstd-level", 0, ARGS_INTEGER, "N", "raw: compress pixels; 0 = not at all", &p.zstd_level, 0, 22},
-        {"ir-norm", 0, ARGS_TEXT, "RULE", "16-bit IR to 8 bits: percentile:LOW,HIGH, minmax or range:LOW,HIGH"
-         " (default: percentile:0.5,99.5)", &p.ir_norm, 0, 0},
+        {"ir-norm", 0, ARGS_TEXT, "RULE",
+         "16-bit IR to 8 bits: percentile:LOW,HIGH, minmax or range:LOW,HIGH (default: percentile:0.5,99.5)",
+         &p.ir_norm, 0, 0},
         {"shard-size", 0, ARGS_BYTES, "SIZE", "bytes of a shard file", &p.dataset.pack.shard_bytes, 1 << 20,
          INT64_C(1) << 46},
         {"resume", 0, ARGS_FLAG, NULL, "go on with a run that was interrupted", &p.dataset.pack.resume, 0, 0},
@@ -109,13 +109,12 @@ int cmd_pack(int argc, char **argv) {
         .examples = "  yolopack datasets/night\n"
                     "  yolopack pack datasets/flir -o flir.ypk --pair suffix:_RGB=_PreviewData -j 8\n",
         .options = options,
-        .option_count = sizeof options / sizeof options[0],
+        .option_count = dataset_args_options(options, own, sizeof own / sizeof own[0], &p.dataset),
         .operand_count = 1,
     };
     if (!args_parse(&args, &spec, argc, argv, &exit_code))
         return exit_code;
-    if (!dataset_args_apply(&p.dataset, &args, &spec) || !apply_preset(&p, &args, &spec) ||
-        !apply_ir_norm(&p, &spec))
+    if (!dataset_args_apply(&p.dataset, &args, &spec) || !apply_preset(&p, &args, &spec) || !apply_ir_norm(&p, &spec))
         return EXIT_USAGE;
     return run(&p);
 }

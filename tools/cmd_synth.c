@@ -19,7 +19,7 @@ enum { JPEG_QUALITY = 88 };
 struct synth_args {
     int64_t pairs, seed, classes, val_percent, background_percent;
     struct args_dimensions size, ir_size;
-    int modality;           /* choice: rgb, ir, rgb+ir */
+    int modality; /* choice: rgb, ir, rgb+ir */
     bool quiet;
 };
 
@@ -28,7 +28,7 @@ struct synth {
     struct tree tree;
     struct jpeg *jpeg;
     struct pixels rgb, ir;
-    struct bytes file;      /* scratch */
+    struct bytes file; /* scratch */
     uint64_t bytes, val_count, box_count;
 };
 
@@ -139,9 +139,9 @@ static int generate(struct synth *s, const char *directory, struct error *error)
     progress_init(&progress, s->args->modality == 2 ? "pairs" : "images", s->args->quiet);
     int rc = prepare(s, directory, error);
     for (uint64_t i = 0; rc == 0 && i < count; i++) {
-        rc = atomic_load(cancel) ? error_set(error, ERR_INTERRUPTED, "interrupted: %s is not complete, remove it",
-                                             directory)
-                                 : write_pair(s, i, error);
+        rc = atomic_load(cancel)
+                 ? error_set(error, ERR_INTERRUPTED, "interrupted: %s is not complete, remove it", directory)
+                 : write_pair(s, i, error);
         progress_update(&progress, "synth", i + 1, count, s->bytes);
     }
     if (rc == 0)
@@ -159,7 +159,8 @@ static int run(const struct synth_args *a, const char *directory) {
         output_label(stdout, STYLE_GOOD, "made");
         printf("%s (%s train, %s val), %s, %s  → %s\n",
                text_counted((uint64_t)a->pairs, a->modality == 2 ? "pair" : "image").text, text_count(train).text,
-               text_count(s.val_count).text, text_counted(s.box_count, "box").text, text_bytes(s.bytes).text, directory);
+               text_count(s.val_count).text, text_counted(s.box_count, "box").text, text_bytes(s.bytes).text,
+               directory);
         if (!a->quiet) {
             output_label(stderr, STYLE_PLAIN, "next");
             fprintf(stderr, "yolopack %s%s\n", directory, a->modality == 1 ? " --modality ir" : "");
@@ -174,8 +175,13 @@ static int run(const struct synth_args *a, const char *directory) {
 }
 
 int cmd_synth(int argc, char **argv) {
-    struct synth_args a = {.pairs = 64, .seed = 1, .classes = 3, .val_percent = 20, .background_percent = 5,
-                           .size = {640, 512}, .modality = 2};
+    struct synth_args a = {.pairs = 64,
+                           .seed = 1,
+                           .classes = 3,
+                           .val_percent = 20,
+                           .background_percent = 5,
+                           .size = {640, 512},
+                           .modality = 2};
     struct args args;
     int exit_code;
     const struct args_option options[] = {

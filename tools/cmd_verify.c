@@ -15,7 +15,7 @@ struct verification {
     bool json;
     pthread_mutex_t mutex;
     struct progress progress;
-    json_t *faults;         /* with --json: every message */
+    json_t *faults; /* with --json: every message */
     uint64_t fault_count;
 };
 
@@ -40,9 +40,9 @@ static void on_progress(void *arg, uint64_t done_bytes, uint64_t total_bytes) {
 
 static json_t *result_json(const struct verification *v, const char *pack, const struct verify_result *r, int rc,
                            const struct error *error) {
-    json_t *out = json_pack("{s:o, s:b, s:I, s:I, s:I, s:I, s:I, s:O}", "pack", output_json_name(pack), "whole", rc == 0,
-                            "splits", (json_int_t)r->split_count, "shards", (json_int_t)r->shard_count, "samples",
-                            (json_int_t)r->sample_count, "bytes", (json_int_t)r->bytes, "damaged_samples",
+    json_t *out = json_pack("{s:o, s:b, s:I, s:I, s:I, s:I, s:I, s:O}", "pack", output_json_name(pack), "whole",
+                            rc == 0, "splits", (json_int_t)r->split_count, "shards", (json_int_t)r->shard_count,
+                            "samples", (json_int_t)r->sample_count, "bytes", (json_int_t)r->bytes, "damaged_samples",
                             (json_int_t)r->damaged_samples, "faults", v->faults);
     if (out != NULL && rc != 0)
         output_json_error(out, error);
@@ -52,9 +52,9 @@ static json_t *result_json(const struct verification *v, const char *pack, const
 static void print_result(const struct verification *v, const char *pack, const struct verify_result *r, int rc) {
     if (rc == 0) {
         output_label(stdout, STYLE_GOOD, "whole");
-        printf("%s: every byte as it was written: %s in %s, %s, %s\n", pack, text_counted(r->sample_count, "sample").text,
-               text_counted(r->split_count, "split").text, text_counted(r->shard_count, "shard").text,
-               text_bytes(r->bytes).text);
+        printf("%s: every byte as it was written: %s in %s, %s, %s\n", pack,
+               text_counted(r->sample_count, "sample").text, text_counted(r->split_count, "split").text,
+               text_counted(r->shard_count, "shard").text, text_bytes(r->bytes).text);
     } else if (rc == ERR_CORRUPT) {
         if (v->fault_count > FAULTS_PRINTED)
             printf("and %s more\n", text_counted(v->fault_count - FAULTS_PRINTED, "fault").text);
@@ -67,8 +67,11 @@ static void print_result(const struct verification *v, const char *pack, const s
 
 static int run(const char *pack, unsigned jobs, bool json, bool quiet) {
     struct verification v = {.json = json, .mutex = PTHREAD_MUTEX_INITIALIZER};
-    struct verify_options options = {.jobs = jobs, .cancel = interrupt_install(), .on_fault = on_fault,
-                                     .on_progress = on_progress, .callback_arg = &v};
+    struct verify_options options = {.jobs = jobs,
+                                     .cancel = interrupt_install(),
+                                     .on_fault = on_fault,
+                                     .on_progress = on_progress,
+                                     .callback_arg = &v};
     struct verify_result result = {0};
     struct error error = {0};
     int exit_code = EXIT_DONE;

@@ -15,11 +15,20 @@
 #include "splits.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { PANEL_WIDTH = 480, PANEL_HEIGHT = 384, CAPTION_HEIGHT = 24, GAP = 8, PANEL_STEP = PANEL_WIDTH + 2, SHEET_LIMIT = 400, SHEET_QUALITY = 92 };
+enum {
+    PANEL_WIDTH = 480,
+    PANEL_HEIGHT = 384,
+    CAPTION_HEIGHT = 24,
+    GAP = 8,
+    PANEL_STEP = PANEL_WIDTH + 2,
+    SHEET_LIMIT = 400,
+    SHEET_QUALITY = 92
+};
 
 static const struct colour sheet_colour = {24, 26, 30}, panel_colour = {44, 47, 54}, caption_colour = {225, 228, 232},
                            black = {0, 0, 0}, white = {255, 255, 255};
@@ -29,7 +38,7 @@ struct view {
     ypk_decoder *decoder;
     ypk_dataset_info info;
     struct pixels sheet;
-    int panels;                 /* a cell: 1 or 2 */
+    int panels; /* a cell: 1 or 2 */
     uint64_t first, count, columns;
 };
 
@@ -51,6 +60,13 @@ static struct frame fit(uint32_t width, uint32_t height, int x, int y) {
     return f;
 }
 
+/* A normalised coordinate in pixels. Values far outside, or not finite, can only come from a damaged index. */
+static int place(float value, int start, int length) {
+    value = value > -1 ? value : -1;
+    value = value < 2 ? value : 2;
+    return start + (int)lrintf(value * (float)length);
+}
+
 /* Black or white, whichever can be read on it. */
 static struct colour contrast(struct colour on) {
     return on.r * 299 + on.g * 587 + on.b * 114 > 140000 ? black : white;
@@ -67,8 +83,8 @@ static void draw_polygon(const struct pixels *sheet, const struct frame *f, cons
                          uint32_t dims, struct colour colour) {
     for (uint32_t i = 0; i < count; i++) {
         const float *a = points + (size_t)i * dims, *b = points + (size_t)((i + 1) % count) * dims;
-        canvas_line(sheet, f->x + (int)(a[0] * (float)f->width), f->y + (int)(a[1] * (float)f->height),
-                    f->x + (int)(b[0] * (float)f->width), f->y + (int)(b[1] * (float)f->height), colour);
+        canvas_line(sheet, place(a[0], f->x, f->width), place(a[1], f->y, f->height), place(b[0], f->x, f->width),
+                    place(b[1], f->y, f->height), colour);
     }
 }
 
@@ -77,17 +93,17 @@ static void draw_keypoints(const struct pixels *sheet, const struct frame *f, co
     for (uint32_t i = 0; i < count; i++) {
         const float *p = points + (size_t)i * dims;
         if (dims < 3 || p[2] > 0)
-            canvas_fill(sheet, f->x + (int)(p[0] * (float)f->width) - 2, f->y + (int)(p[1] * (float)f->height) - 2, 5, 5,
-                        colour);
+            canvas_fill(sheet, place(p[0], f->x, f->width) - 2, place(p[1], f->y, f->height) - 2, 5, 5, colour);
     }
 }
 
 static void draw_label(const struct view *v, const struct frame *f, const ypk_label *label, const float *points,
                        bool named) {
     struct colour colour = canvas_class_colour(label->class_id);
-    int x = f->x + (int)((label->x - label->width / 2) * (float)f->width);
-    int y = f->y + (int)((label->y - label->height / 2) * (float)f->height);
-    int width = (int)(label->width * (float)f->width + 0.5f), height = (int)(label->height * (float)f->height + 0.5f);
+    int x = place(label->x - label->width / 2, f->x, f->width),
+        y = place(label->y - label->height / 2, f->y, f->height);
+    int width = place(label->x + label->width / 2, f->x, f->width) - x;
+    int height = place(label->y + label->height / 2, f->y, f->height) - y;
     const char *name = ypk_dataset_class_name(v->dataset, label->class_id);
     char number[16];
     if (v->info.task == YPK_POSE)

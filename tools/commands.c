@@ -61,7 +61,6 @@ void commands_print_help(void) {
 void commands_print_version(void) {
     printf("yolopack %s\n", ypk_version());
     printf("libjpeg-turbo %s, libpng %s, zstd %s, xxHash %d.%d.%d, libyaml %s, jansson %s\n%s\n",
-           jpeg_library_version(), png_get_libpng_ver(NULL), ZSTD_versionString(), XXH_VERSION_MAJOR,
-           XXH_VERSION_MINOR, XXH_VERSION_RELEASE, yaml_get_version_string(), JANSSON_VERSION,
-           shard_library_version());
+           jpeg_library_version(), png_get_libpng_ver(NULL), ZSTD_versionString(), XXH_VERSION_MAJOR, XXH_VERSION_MINOR,
+           XXH_VERSION_RELEASE, yaml_get_version_string(), JANSSON_VERSION, shard_library_version());
 }

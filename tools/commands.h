@@ -6,8 +6,8 @@
 
 struct command {
     const char *name;
-    const char *summary;                /* one line, for the overview */
-    int (*run)(int argc, char **argv);  /* argv[0] is ignored; returns the exit code */
+    const char *summary;               /* one line, for the overview */
+    int (*run)(int argc, char **argv); /* argv[0] is ignored; returns the exit code */
 };
 
 /* The row of that name, or NULL. */

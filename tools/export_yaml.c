@@ -68,8 +68,8 @@ static int note_partner(struct export_split *split, const char *image, const cha
     if (split->ir_word == NULL) {
         const char *from = image + (to - ir);
         split->ir_component = position;
-        split->ir_by_rule = from_length == 6 && to_length == 8 && memcmp(from, "images", 6) == 0 &&
-                            memcmp(to, "imagesIR", 8) == 0;
+        split->ir_by_rule =
+            from_length == 6 && to_length == 8 && memcmp(from, "images", 6) == 0 && memcmp(to, "imagesIR", 8) == 0;
         split->ir_word = strndup(to, to_length);
         return split->ir_word != NULL ? 0 : ERR_MEMORY;
     }

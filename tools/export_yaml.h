@@ -8,13 +8,13 @@
 
 struct export_split {
     char name[48];
-    char same_as[48];       /* "" or the split that has the same samples; nothing else is set then */
-    struct bytes list;      /* "./images/train/a.jpg\n" of every sample */
-    char *directory;        /* the deepest that holds them all; NULL before the first */
-    char *ir_word;          /* the one path component that differs in IR paths, NULL before the first pair */
-    size_t ir_component;    /* its position, from 0 */
-    bool ir_irregular;      /* no one component says where the IR partner is */
-    bool ir_by_rule;        /* images -> imagesIR: nothing has to be said */
+    char same_as[48];    /* "" or the split that has the same samples; nothing else is set then */
+    struct bytes list;   /* "./images/train/a.jpg\n" of every sample */
+    char *directory;     /* the deepest that holds them all; NULL before the first */
+    char *ir_word;       /* the one path component that differs in IR paths, NULL before the first pair */
+    size_t ir_component; /* its position, from 0 */
+    bool ir_irregular;   /* no one component says where the IR partner is */
+    bool ir_by_rule;     /* images -> imagesIR: nothing has to be said */
 };
 
 struct export_yaml {

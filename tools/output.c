@@ -98,8 +98,8 @@ bool output_is_terminal(FILE *to) {
 }
 
 void output_label(FILE *to, enum output_style style, const char *label) {
-    static const char *const codes[] = {[STYLE_PLAIN] = "\033[1m", [STYLE_GOOD] = "\033[1;32m",
-                                        [STYLE_WARN] = "\033[1;33m"};
+    static const char *const codes[] = {
+        [STYLE_PLAIN] = "\033[1m", [STYLE_GOOD] = "\033[1;32m", [STYLE_WARN] = "\033[1;33m"};
     const char *no_color = getenv("NO_COLOR");
     bool colour = output_is_terminal(to) && (no_color == NULL || no_color[0] == '\0');
     fprintf(to, "%s%-9s%s ", colour ? codes[style] : "", label, colour ? "\033[0m" : "");

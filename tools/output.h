@@ -11,10 +11,10 @@
 
 enum exit_code {
     EXIT_DONE = 0,
-    EXIT_REJECTS = 1,       /* --strict, and something was rejected */
+    EXIT_REJECTS = 1, /* --strict, and something was rejected */
     EXIT_USAGE = 2,
-    EXIT_INPUT = 3,         /* unusable input, or too many rejects */
-    EXIT_MACHINE = 4,       /* I/O, space, memory */
+    EXIT_INPUT = 3,   /* unusable input, or too many rejects */
+    EXIT_MACHINE = 4, /* I/O, space, memory */
     EXIT_CORRUPT = 5,
     EXIT_INTERRUPTED = 130,
 };

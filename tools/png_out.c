@@ -3,7 +3,9 @@
 #include <png.h>
 
 int encode_png(struct bytes *out, const struct pixels *in, struct error *error) {
-    png_image image = {.version = PNG_IMAGE_VERSION, .width = in->width, .height = in->height,
+    png_image image = {.version = PNG_IMAGE_VERSION,
+                       .width = in->width,
+                       .height = in->height,
                        .format = in->channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY};
     png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
     int rc = bytes_reserve(out, out->size + size);

@@ -34,19 +34,21 @@ void progress_init(struct progress *p, const char *unit, bool quiet) {
 
 void progress_text(char *out, size_t size, const struct progress *p, uint64_t done, uint64_t total, uint64_t bytes,
                    double elapsed_s) {
-    double rate = elapsed_s > 0 ? (double)(done - p->start_done) / elapsed_s : 0;
     double percent = total > 0 ? 100.0 * (double)done / (double)total : 100;
-    struct text left = text_seconds(rate > 0 ? (double)(total - done) / rate : 0);
-    const char *tail = rate > 0 ? " left" : "";
-    if (rate <= 0)
-        left.text[0] = '\0';
+    double rate = elapsed_s > 0 ? (double)(done - p->start_done) / elapsed_s : 0;
+    char speed[96] = ""; /* not known at once */
+    if (rate > 0 && p->unit == NULL)
+        snprintf(speed, sizeof speed, "   %s/s", text_bytes((uint64_t)rate).text);
+    else if (rate > 0)
+        snprintf(speed, sizeof speed, "   %s %s/s", text_count((uint64_t)(rate + 0.5)).text, p->unit);
     if (p->unit == NULL)
-        snprintf(out, size, "%3.0f %%  %s of %s   %s/s   %s%s", percent, text_bytes(done).text, text_bytes(total).text,
-                 text_bytes((uint64_t)rate).text, left.text, tail);
+        snprintf(out, size, "%3.0f %%  %s of %s%s", percent, text_bytes(done).text, text_bytes(total).text, speed);
     else
-        snprintf(out, size, "%3.0f %%  %s/%s   %s %s/s   %s   %s%s", percent, text_count(done).text,
-                 text_count(total).text, text_count((uint64_t)(rate + 0.5)).text, p->unit, text_bytes(bytes).text,
-                 left.text, tail);
+        snprintf(out, size, "%3.0f %%  %s/%s%s   %s", percent, text_count(done).text, text_count(total).text, speed,
+                 text_bytes(bytes).text);
+    size_t at = strlen(out);
+    if (rate > 0)
+        snprintf(out + at, size - at, "   %s left", text_seconds((double)(total - done) / rate).text);
 }
 
 /* Eighths of a cell, so that the bar moves smoothly. */

@@ -7,12 +7,12 @@
 #include <stdio.h>
 
 struct progress {
-    FILE *to;               /* NULL: silent */
-    const char *unit;       /* "pairs"; NULL: bytes are what is counted */
-    bool plain;             /* the locale is not UTF-8: the bar is made of '#' */
-    char label[48];         /* of the stretch that is measured now */
+    FILE *to;         /* NULL: silent */
+    const char *unit; /* "pairs"; NULL: bytes are what is counted */
+    bool plain;       /* the locale is not UTF-8: the bar is made of '#' */
+    char label[48];   /* of the stretch that is measured now */
     double start_s, drawn_s;
-    uint64_t start_done;    /* what was done already when the stretch began */
+    uint64_t start_done; /* what was done already when the stretch began */
     bool visible;
 };
 

@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 struct splits {
-    const char *pack;   /* path, borrowed */
+    const char *pack; /* path, borrowed */
     json_t *manifest;
 };
 

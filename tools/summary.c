@@ -90,8 +90,9 @@ void summary_print(const struct summary *s, const struct pack_result *result) {
     fflush(stdout);
     if (!s->args->quiet && (result->resumed || result->restarted)) {
         output_label(stderr, STYLE_PLAIN, result->resumed ? "resumed" : "restarted");
-        fputs(result->resumed ? "went on where an interrupted run had stopped\n"
-                              : "what an interrupted run had left was thrown away (--resume would have gone on with it)\n",
+        fputs(result->resumed
+                  ? "went on where an interrupted run had stopped\n"
+                  : "what an interrupted run had left was thrown away (--resume would have gone on with it)\n",
               stderr);
     }
     print_action(result, ACTION_REJECTED, STYLE_WARN, "rejected");
@@ -154,7 +155,7 @@ json_t *summary_json(const struct summary *s, const struct pack_result *result) 
     json_object_set_new(out, "pack_bytes", json_integer((json_int_t)result->pack_bytes));
     json_object_set_new(out, "total", counts_json(&result->total));
     json_object_set_new(out, "splits", splits);
-    json_object_set_new(out, "report", rules);
+    json_object_set_new(out, "report", json_pack("{s:o}", "counts", rules));
     return out;
 }
 

@@ -9,7 +9,7 @@
 struct summary {
     struct progress progress;
     const struct dataset_args *args;
-    const char *noun;       /* "pair" or "image": what a sample is here */
+    const char *noun; /* "pair" or "image": what a sample is here */
     double start_s, seconds;
 };
 

@@ -41,7 +41,7 @@ static enum part person(int u, int v) {
         return PART_SKIN;
     if (v > 620)
         return in_rectangle(u, v, 200, 620, 480, UNIT) || in_rectangle(u, v, 544, 620, 824, UNIT) ? PART_DARK
-                                                                                                   : PART_NONE;
+                                                                                                  : PART_NONE;
     return in_ellipse(u, v, 512, 460, 512, 240) ? PART_BODY : PART_NONE;
 }
 
@@ -91,9 +91,9 @@ static enum part sign(int u, int v) {
 struct kind {
     const char *name;
     enum part (*shape)(int u, int v);
-    uint32_t aspect;            /* width per height, in 1/256 */
+    uint32_t aspect; /* width per height, in 1/256 */
     uint8_t colour[3];
-    uint8_t warmth;             /* of its hottest place in infrared */
+    uint8_t warmth; /* of its hottest place in infrared */
 };
 
 static const struct kind kinds[] = {
@@ -158,14 +158,16 @@ static int lattice(uint64_t seed, uint32_t x, uint32_t y) {
 /* Smooth noise, 0-255, of a row from first_x on: bilinear between lattice points `cell` = 1 << shift px apart, of which
  * first_x is a multiple. */
 static void noise_row(uint8_t *out, uint32_t first_x, uint32_t width, uint32_t y, unsigned shift, uint64_t seed) {
-    uint32_t cell = 1u << shift, fy = y & (cell - 1), row = y >> shift;
+    uint32_t cell = 1u << shift, fy = y & (cell - 1), row = y >> shift, column = first_x >> shift;
+    int left = lattice(seed, column, row) * (int)(cell - fy) + lattice(seed, column, row + 1) * (int)fy;
     for (uint32_t x0 = 0; x0 < width; x0 += cell) {
-        uint32_t column = (first_x + x0) >> shift, end = width - x0 < cell ? width - x0 : cell;
-        int left = lattice(seed, column, row) * (int)(cell - fy) + lattice(seed, column, row + 1) * (int)fy;
-        int right = lattice(seed, column + 1, row) * (int)(cell - fy) + lattice(seed, column + 1, row + 1) * (int)fy;
+        uint32_t end = width - x0 < cell ? width - x0 : cell;
+        column++;
+        int right = lattice(seed, column, row) * (int)(cell - fy) + lattice(seed, column, row + 1) * (int)fy;
         int step = right - left, value = left << shift;
         for (uint32_t i = 0; i < end; i++, value += step)
             out[x0 + i] = (uint8_t)(value >> (2 * shift));
+        left = right;
     }
 }
 
@@ -249,7 +251,8 @@ static void draw_object_ir(const struct synth_scene *scene, const struct synth_o
         int v = (int)((2 * (y - a.top) + 1) * UNIT / (2 * (a.bottom - a.top)));
         for (uint32_t x = a.left; x < a.right && x < out->width; x++) {
             int u = (int)((2 * (x - a.left) + 1) * UNIT / (2 * (a.right - a.left)));
-            int du = u - UNIT / 2, dv = v - UNIT / 2, distance = (du * du + dv * dv) >> 10; /* 256 at an edge's middle */
+            int du = u - UNIT / 2, dv = v - UNIT / 2;
+            int distance = (du * du + dv * dv) >> 10; /* 256 at an edge's middle */
             int glow = distance < 256 ? 256 - distance : 0;
             int weight = kind->shape(u, v) != PART_NONE ? 150 + glow * 106 / 256 : glow / 3;
             uint8_t *p = out->data + (size_t)y * out->stride + x;

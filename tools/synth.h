@@ -16,14 +16,14 @@ enum { SYNTH_OBJECT_LIMIT = 8 };
 /* A box in RGB pixels. */
 struct synth_object {
     uint32_t class_id;
-    uint32_t x, y, width, height;   /* px */
-    uint32_t tint;                  /* random bits for its colour */
+    uint32_t x, y, width, height; /* px */
+    uint32_t tint;                /* random bits for its colour */
 };
 
 struct synth_scene {
     uint64_t texture_seed;
-    uint32_t width, height;         /* px, of the RGB picture */
-    uint32_t light;                 /* 96 dusk … 256 day */
+    uint32_t width, height; /* px, of the RGB picture */
+    uint32_t light;         /* 96 dusk … 256 day */
     uint32_t object_count;
     struct synth_object objects[SYNTH_OBJECT_LIMIT];
 };

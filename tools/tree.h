@@ -9,7 +9,7 @@
 
 struct tree {
     char *root;
-    char *parent;   /* the directory that was made last: most files share theirs with the one before */
+    char *parent; /* the directory that was made last: most files share theirs with the one before */
 };
 
 /* Makes `root`, or takes it as it is if it is an empty directory. ERR_ARGUMENT if anything is in it. */

@@ -13,7 +13,7 @@ expect 0 "$YOLOPACK" pack night -q -o quiet.ypk
 silent err
 cmp -s night.ypk/train-00000.lmdb quiet.ypk/train-00000.lmdb || fail "other bytes under another name"
 expect 0 "$YOLOPACK" -j 2 night --json -o json.ypk
-json 'd["published"] and d["total"]["packed"] == 12 and [s["name"] for s in d["splits"]] == ["train", "val"]'
+json 'd["published"] and d["total"]["packed"] == 12 and "counts" in d["report"] and [s["name"] for s in d["splits"]] == ["train", "val"]'
 
 # check: the same judgement, nothing written
 cp -r night bad

@@ -25,8 +25,12 @@ static bool parse(struct targets *t, struct args *args, int *exit_code, int argc
         {"max-rejects", 0, ARGS_FRACTION, "SHARE", "a share", &t->fraction, 0, 0},
         {"size", 0, ARGS_DIMENSIONS, "WxH", "a picture's size", &t->size, 32, 16384},
     };
-    const struct args_spec spec = {.command = "test", .operands = "FILE", .summary = "Tests.", .examples = "  x\n",
-                                   .options = options, .option_count = sizeof options / sizeof options[0],
+    const struct args_spec spec = {.command = "test",
+                                   .operands = "FILE",
+                                   .summary = "Tests.",
+                                   .examples = "  x\n",
+                                   .options = options,
+                                   .option_count = sizeof options / sizeof options[0],
                                    .operand_count = 1};
     bool ok = args_parse(args, &spec, argc, (char **)argv, exit_code);
     cr_assert(!ok || args_given(args, &spec, "flag") == t->flag);
@@ -54,8 +58,8 @@ TestSuite(args, .init = quiet);
 
 Test(args, every_kind_is_read) {
     struct targets t;
-    cr_assert(accepts_argv(&t, PARSE("-f", "--text", "a b", "--preset=raw", "-j8", "--val", "20%", "--shard-size", "512M",
-                                     "--max-rejects", "2.5%", "--size", "640x512", "FILE")));
+    cr_assert(accepts_argv(&t, PARSE("-f", "--text", "a b", "--preset=raw", "-j8", "--val", "20%", "--shard-size",
+                                     "512M", "--max-rejects", "2.5%", "--size", "640x512", "FILE")));
     cr_assert(t.flag);
     cr_assert_str_eq(t.text, "a b");
     cr_assert_eq(t.choice, 2);
@@ -71,8 +75,15 @@ Test(args, sizes_have_units) {
     static const struct {
         const char *text;
         uint64_t bytes;
-    } cases[] = {{"1024", 1024}, {"2k", 2048}, {"2K", 2048}, {"2KiB", 2048}, {"2kB", 2000}, {"3MB", 3000000},
-                 {"1G", UINT64_C(1) << 30}, {"64T", UINT64_C(1) << 46}, {"4096B", 4096}};
+    } cases[] = {{"1024", 1024},
+                 {"2k", 2048},
+                 {"2K", 2048},
+                 {"2KiB", 2048},
+                 {"2kB", 2000},
+                 {"3MB", 3000000},
+                 {"1G", UINT64_C(1) << 30},
+                 {"64T", UINT64_C(1) << 46},
+                 {"4096B", 4096}};
     struct targets t;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         cr_assert(accepts_argv(&t, PARSE("FILE", "--shard-size", cases[i].text)), "%s", cases[i].text);
@@ -82,13 +93,39 @@ Test(args, sizes_have_units) {
 
 Test(args, wrong_values_are_usage_errors) {
     static const char *const cases[][2] = {
-        {"--jobs", "0"}, {"--jobs", "1025"}, {"--jobs", "x"}, {"--jobs", "1x"}, {"--jobs", ""}, {"--jobs", " 4"},
-        {"--jobs", "99999999999999999999"}, {"--jobs", "5%"}, {"--val", "100"}, {"--val", "5%%"}, {"--shard-size", "12"},
-        {"--shard-size", "65T"}, {"--shard-size", "999999999999T"}, {"--shard-size", "1X"}, {"--shard-size", "1MBB"},
-        {"--shard-size", "-1M"}, {"--max-rejects", "101%"}, {"--max-rejects", "2"}, {"--max-rejects", "-1%"},
-        {"--max-rejects", "nan"}, {"--max-rejects", "inf"}, {"--max-rejects", "1%x"}, {"--size", "640"},
-        {"--size", "640x"}, {"--size", "640x512x3"}, {"--size", "16x16"}, {"--size", "x512"}, {"--preset", "kee"},
-        {"--preset", "keep|train"}, {"--preset", ""}, {"--text", ""}, {"--nonsense", "1"}, {"-x", "1"},
+        {"--jobs", "0"},
+        {"--jobs", "1025"},
+        {"--jobs", "x"},
+        {"--jobs", "1x"},
+        {"--jobs", ""},
+        {"--jobs", " 4"},
+        {"--jobs", "99999999999999999999"},
+        {"--jobs", "5%"},
+        {"--val", "100"},
+        {"--val", "5%%"},
+        {"--shard-size", "12"},
+        {"--shard-size", "65T"},
+        {"--shard-size", "999999999999T"},
+        {"--shard-size", "1X"},
+        {"--shard-size", "1MBB"},
+        {"--shard-size", "-1M"},
+        {"--max-rejects", "101%"},
+        {"--max-rejects", "2"},
+        {"--max-rejects", "-1%"},
+        {"--max-rejects", "nan"},
+        {"--max-rejects", "inf"},
+        {"--max-rejects", "1%x"},
+        {"--size", "640"},
+        {"--size", "640x"},
+        {"--size", "640x512x3"},
+        {"--size", "16x16"},
+        {"--size", "x512"},
+        {"--preset", "kee"},
+        {"--preset", "keep|train"},
+        {"--preset", ""},
+        {"--text", ""},
+        {"--nonsense", "1"},
+        {"-x", "1"},
     };
     struct targets t;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)

@@ -40,7 +40,8 @@ static void check(const ypk_sample *sample, int task, uint32_t dims, const char 
 }
 
 Test(export_label, boxes_and_polygons_by_turns) {
-    const ypk_label labels[] = {{2, 0, 0.5f, 0.5f, 0.25f, 0.125f}, {7, 3, 0.2f, 0.2f, 0.2f, 0.2f}, {0, 0, 1, 1, 0.5f, 1}};
+    const ypk_label labels[] = {
+        {2, 0, 0.5f, 0.5f, 0.25f, 0.125f}, {7, 3, 0.2f, 0.2f, 0.2f, 0.2f}, {0, 0, 1, 1, 0.5f, 1}};
     const float points[] = {0.1f, 0.1f, 0.3f, 0.1f, 0.3f, 0.3f};
     const ypk_sample sample = {.labels = labels, .label_count = 3, .points = points, .point_count = 3};
     check(&sample, YPK_DETECT, 2, "2 0.5 0.5 0.25 0.125\n7 0.1 0.1 0.3 0.1 0.3 0.3\n0 1 1 0.5 1\n");

@@ -45,7 +45,8 @@ Test(output, exit_codes_separate_arguments_data_and_machine) {
 }
 
 Test(output, any_bytes_become_a_json_string) {
-    json_t *name = output_json_name("a\xff" "b.jpg");
+    json_t *name = output_json_name("a\xff"
+                                    "b.jpg");
     cr_assert_not_null(name);
     cr_assert_not_null(strstr(json_string_value(name), "\\x"));
     json_decref(name);
