@@ -73,12 +73,13 @@ static void take_planes(const struct decode_task *task, const uint8_t *data) {
     }
 }
 
-static int decode_raw(struct codec *codec, const struct decode_task *task, struct error *error) {
+static int unpack_raw(struct codec *codec, const uint8_t **planes, const struct record_image *image,
+                      struct span payload, struct error *error) {
     (void)codec;
-    if (task->payload.size != planar_bytes(task->image))
-        return error_set(error, ERR_CORRUPT, "raw payload of %zu bytes, expected %zu", task->payload.size,
-                         planar_bytes(task->image));
-    take_planes(task, task->payload.data);
+    if (payload.size != planar_bytes(image))
+        return error_set(error, ERR_CORRUPT, "raw payload of %zu bytes, expected %zu", payload.size,
+                         planar_bytes(image));
+    *planes = payload.data;
     return 0;
 }
 
@@ -107,9 +108,9 @@ int codec_encode_raw(struct codec *codec, struct bytes *out, const struct pixels
 
 /* ---- zstd: one frame of the raw form, its content size in the header, no checksum (the payload has a hash) ---------- */
 
-static int decode_zstd(struct codec *codec, const struct decode_task *task, struct error *error) {
-    struct span payload = task->payload;
-    size_t expected = planar_bytes(task->image);
+static int unpack_zstd(struct codec *codec, const uint8_t **planes, const struct record_image *image,
+                       struct span payload, struct error *error) {
+    size_t expected = planar_bytes(image);
     unsigned long long content = ZSTD_getFrameContentSize(payload.data, payload.size);
 
     if (content != expected || ZSTD_findFrameCompressedSize(payload.data, payload.size) != payload.size)
@@ -123,7 +124,7 @@ static int decode_zstd(struct codec *codec, const struct decode_task *task, stru
         return error_set(error, ERR_CORRUPT, "zstd payload: %s", ZSTD_getErrorName(n));
     if (n != expected)
         return error_set(error, ERR_CORRUPT, "zstd payload holds %zu bytes, expected %zu", n, expected);
-    take_planes(task, codec->planes.data);
+    *planes = codec->planes.data;
     return 0;
 }
 
@@ -147,13 +148,16 @@ int codec_encode_zstd(struct codec *codec, struct bytes *out, const struct pixel
 
 /* ---- table ---------------------------------------------------------------------------------------------------------- */
 
+/* A codec either decodes to interleaved pixels or gives its planes, borrowed. */
 static const struct {
     const char *name;
     int (*decode)(struct codec *codec, const struct decode_task *task, struct error *error);
+    int (*unpack)(struct codec *codec, const uint8_t **planes, const struct record_image *image, struct span payload,
+                  struct error *error);
 } codecs[] = {
-    [CODEC_JPEG] = {"jpeg", decode_jpeg},
-    [CODEC_RAW] = {"raw", decode_raw},
-    [CODEC_ZSTD] = {"zstd", decode_zstd},
+    [CODEC_JPEG] = {"jpeg", decode_jpeg, NULL},
+    [CODEC_RAW] = {"raw", NULL, unpack_raw},
+    [CODEC_ZSTD] = {"zstd", NULL, unpack_zstd},
 };
 
 static bool codec_exists(int codec) {
@@ -170,21 +174,48 @@ static bool stored_shape_is_known(const struct record_image *image) {
            (image->channels == 1 || image->channels == 3 || (image->channels == 4 && image->codec == CODEC_JPEG));
 }
 
+static int check_image(const struct record_image *image, struct error *error) {
+    if (!codec_exists(image->codec))
+        return error_set(error, ERR_CORRUPT, "payload of unknown codec %d", image->codec);
+    if (!stored_shape_is_known(image))
+        return error_set(error, ERR_CORRUPT, "payload with %d channels of %d bits", image->channels, image->depth);
+    return 0;
+}
+
+int codec_planes(struct codec *codec, struct codec_planes *out, const struct record_image *image, struct span payload,
+                 struct error *error) {
+    const uint8_t *planes;
+    *out = (struct codec_planes){0};
+    int rc = check_image(image, error);
+    if (rc != 0 || !codecs[image->codec].unpack)
+        return rc;
+    if ((rc = codecs[image->codec].unpack(codec, &planes, image, payload, error)) != 0)
+        return rc;
+    out->count = image->channels;
+    for (int c = 0; c < out->count; c++)
+        out->plane[c] = planes + (size_t)c * image->width * image->height;
+    return 0;
+}
+
+static int decode_any(struct codec *codec, const struct decode_task *task, struct error *error) {
+    const uint8_t *planes;
+    int rc = check_image(task->image, error);
+    if (rc == 0 && codecs[task->image->codec].decode)
+        return codecs[task->image->codec].decode(codec, task, error);
+    if (rc == 0 && (rc = codecs[task->image->codec].unpack(codec, &planes, task->image, task->payload, error)) == 0)
+        take_planes(task, planes);
+    return rc;
+}
+
 int codec_decode(struct codec *codec, const struct record_image *image, struct span payload, const struct pixels *out,
                  struct error *error) {
     const struct decode_task task = {image, payload, out};
-    int rc;
 
     if (out->width != image->width || out->height != image->height || out->depth != 8 ||
         (out->channels != 1 && out->channels != 3) || out->stride < (size_t)out->width * out->channels)
         return error_set(error, ERR_ARGUMENT, "pixels of another shape than the picture's %ux%u", image->width,
                          image->height);
-    if (!codec_exists(image->codec))
-        rc = error_set(error, ERR_CORRUPT, "payload of unknown codec %d", image->codec);
-    else if (!stored_shape_is_known(image))
-        rc = error_set(error, ERR_CORRUPT, "payload with %d channels of %d bits", image->channels, image->depth);
-    else
-        rc = codecs[image->codec].decode(codec, &task, error);
+    int rc = decode_any(codec, &task, error);
     if (rc == 0)
         return 0;
     for (uint32_t y = 0; y < out->height; y++)

@@ -24,6 +24,15 @@ struct jpeg *codec_jpeg(struct codec *codec);
 int codec_decode(struct codec *codec, const struct record_image *image, struct span payload, const struct pixels *out,
                  struct error *error);
 
+/* The planes of a payload that is stored as such (raw, or zstd of it): [count][height][width], borrowed from the payload
+ * or from the codec until its next call. count is 0 (and the code 0) for a codec that has to be decoded. */
+struct codec_planes {
+    const uint8_t *plane[3];
+    int count;
+};
+int codec_planes(struct codec *codec, struct codec_planes *out, const struct record_image *image, struct span payload,
+                 struct error *error);
+
 /* Appends a planar 8-bit payload (CODEC_RAW) or its zstd form (CODEC_ZSTD, at `level`) of `in` to `out`. */
 int codec_encode_raw(struct codec *codec, struct bytes *out, const struct pixels *in, struct error *error);
 int codec_encode_zstd(struct codec *codec, struct bytes *out, const struct pixels *in, int level, struct error *error);

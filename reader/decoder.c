@@ -1,8 +1,6 @@
 /* Records to payloads to pixels, each step checked against the one before: index row, record header, payload hash. */
 #include "api_error.h"
-#include "codec.h"
-#include "dataset.h"
-#include "record.h"
+#include "decoder.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,33 +19,30 @@ struct image {
     struct span payload;
 };
 
-int ypk_decoder_create(ypk_decoder **out, const ypk_dataset *dataset, ypk_error *error) {
-    struct error inner = {0};
-    if (out)
-        *out = NULL;
-    if (!out || !dataset) {
-        error_set(&inner, ERR_ARGUMENT, "ypk_decoder_create: out and dataset must not be NULL");
-        return api_fail(error, &inner);
-    }
-    ypk_decoder *d = calloc(1, sizeof *d);
-    int rc = d ? codec_create(&d->codec, &inner) : error_set(&inner, ERR_MEMORY, "out of memory for a decoder");
+int decoder_create(struct ypk_decoder **out, const struct ypk_dataset *dataset, struct error *error) {
+    struct ypk_decoder *d = calloc(1, sizeof *d);
+    int rc = d ? codec_create(&d->codec, error) : error_set(error, ERR_MEMORY, "out of memory for a decoder");
     if (rc) {
         free(d);
-        return api_fail(error, &inner);
+        return rc;
     }
     d->dataset = dataset;
     d->scratch_index = UINT64_MAX;
     *out = d;
-    return YPK_OK;
+    return 0;
 }
 
-void ypk_decoder_destroy(ypk_decoder **decoder) {
-    if (!decoder || !*decoder)
+void decoder_destroy(struct ypk_decoder **decoder) {
+    if (!*decoder)
         return;
     codec_destroy(&(*decoder)->codec);
     bytes_deinit(&(*decoder)->scratch);
     free(*decoder);
     *decoder = NULL;
+}
+
+struct codec *decoder_codec(struct ypk_decoder *decoder) {
+    return decoder->codec;
 }
 
 /* ---- finding an image -------------------------------------------------------------------------------------------- */
@@ -120,7 +115,39 @@ static int fetch_image(ypk_decoder *d, uint64_t index, int modality, const struc
     return rc;
 }
 
+int decoder_image(struct ypk_decoder *d, uint64_t index, int modality, struct record_image *image, struct span *payload,
+                  struct error *error) {
+    struct index_sample row;
+    struct image found;
+    int rc = find_row(d, index, modality, &row, error);
+    if (!rc && !(rc = fetch_image(d, index, modality, &row, &found, error))) {
+        *image = found.header;
+        *payload = found.payload;
+    }
+    return rc;
+}
+
+void decoder_name_sample(struct ypk_decoder *d, uint64_t index, struct error *error) {
+    struct index_sample row;
+    if (index_sample(&d->dataset->index, index, &row, NULL) == 0)
+        name_sample(d, index, &row, error);
+}
+
 /* ---- the public calls -------------------------------------------------------------------------------------------- */
+
+int ypk_decoder_create(ypk_decoder **out, const ypk_dataset *dataset, ypk_error *error) {
+    struct error inner = {0};
+    if (out)
+        *out = NULL;
+    int rc = out && dataset ? decoder_create(out, dataset, &inner)
+                            : error_set(&inner, ERR_ARGUMENT, "ypk_decoder_create: out and dataset must not be NULL");
+    return rc ? api_fail(error, &inner) : YPK_OK;
+}
+
+void ypk_decoder_destroy(ypk_decoder **decoder) {
+    if (decoder)
+        decoder_destroy(decoder);
+}
 
 int ypk_decoder_payload(ypk_decoder *d, uint64_t index, int modality, const uint8_t **data, size_t *size,
                         ypk_error *error) {
