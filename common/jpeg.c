@@ -195,6 +195,8 @@ static void open_picture(struct jpeg *j, struct span file, bool keep_exif) {
     jpeg_mem_src(r, file.data, file.size);
     jpeg_read_header(r, TRUE);
 
+    if (j->findings.ran_dry)
+        fail(j, ERR_INPUT, "the file ends inside the header");
     if (r->data_precision != 8)
         fail(j, ERR_UNSUPPORTED, "unsupported precision %d", r->data_precision);
 #if LIBJPEG_TURBO_VERSION_NUMBER >= 3000000
@@ -624,8 +626,10 @@ int jpeg_transform(struct jpeg *j, struct bytes *out, bool *exact, struct span f
     tjtransform transform = {.op = turns[orientation].operation, .options = TJXOPT_PERFECT | TJXOPT_COPYNONE};
     rc = tjTransform(j->transformer, file.data, file.size, 1, &data, &size, &transform, TJFLAG_LIMITSCANS);
     if (rc != 0 && tjGetErrorCode(j->transformer) != TJERR_WARNING) {
-        rc = 0; /* a subsampling that TurboJPEG does not know: left to decoding, which also names real damage */
-        goto out;
+        /* There are no codes for causes. Running out of memory must not become another way of turning the picture. */
+        rc = strstr(tjGetErrorStr2(j->transformer), "emory") ? error_set(error, ERR_MEMORY, "out of memory for a JPEG")
+                                                             : 0;
+        goto out; /* else a subsampling that TurboJPEG does not know; decoding names real damage */
     }
     if (rc != 0) { /* it also warns of what is harmless */
         if ((rc = jpeg_check_full(j, &check, file, error)) != 0)
