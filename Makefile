@@ -24,7 +24,7 @@ COMMON = error bytes file suggest record index index_builder codec jpeg pixels e
 PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_map pair_split pair_label pair decimal label \
          source_image source_jpeg source_png normalise intake shard pipeline \
          publish manifest pack_manifest class_names part pack_split pack verify reindex
-READER = api_error dataset decoder random permutation matrix placement plan plan_options plan_state \
+READER = api_error dataset decoder random permutation matrix placement boxes plan plan_options plan_state \
          cpu resize resize_rows warp warp_rows hsv infrared convert
 READER_X86 = resize_rows_avx2 resize_rows_avx512 warp_rows_avx2 warp_rows_avx512 hsv_avx2 hsv_avx512 \
              convert_avx2 convert_avx512

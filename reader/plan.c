@@ -327,15 +327,11 @@ void plan_sample(const struct plan *plan, int64_t position, struct recipe *out) 
 
 /* ---- the window -------------------------------------------------------------------------------------------------- */
 
-static bool layer_present(const struct recipe *recipe, int role) {
-    return role == LAYER_BASE || (role == LAYER_MIXUP ? recipe->mixup : recipe->cutmix);
-}
-
 unsigned recipe_entries(const struct recipe *recipe, int64_t entries[RECIPE_ENTRIES]) {
     unsigned count = 0;
-    for (int role = 0; role < LAYER_COUNT && recipe->valid; role++) {
+    for (int role = 0; role < LAYER_COUNT; role++) {
         const struct recipe_layer *layer = &recipe->layers[role];
-        for (unsigned tile = 0; layer_present(recipe, role) && tile < layer->tile_count; tile++) {
+        for (unsigned tile = 0; recipe_has_layer(recipe, role) && tile < layer->tile_count; tile++) {
             unsigned seen = 0;
             while (seen < count && entries[seen] != layer->tiles[tile].entry) {
                 seen++;

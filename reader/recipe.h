@@ -98,4 +98,8 @@ struct recipe {
     struct recipe_layer layers[LAYER_COUNT];
 };
 
+static inline bool recipe_has_layer(const struct recipe *recipe, int role) {
+    return recipe->valid && (role == LAYER_BASE || (role == LAYER_MIXUP ? recipe->mixup : recipe->cutmix));
+}
+
 #endif
