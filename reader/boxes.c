@@ -319,7 +319,7 @@ static size_t keep_in_cut(struct box *boxes, size_t count, const struct recipe_a
     return kept;
 }
 
-/* `boxes` holds `count` so far, and room for the partner's. Returns how many there are then, and says where the cut is. */
+/* `boxes` holds `count` so far, and room for the partner's. Returns the new count, and says where the cut is. */
 static size_t build_cutmix(struct boxes *out, struct box *boxes, size_t count, const struct recipe *recipe,
                            const struct box_sources *sources) {
     struct recipe_area cut = choose_area(recipe, boxes, count);

@@ -1,5 +1,6 @@
 /*
- * Labels of one output sample: the boxes of its tiles, carried along with the pixels. Pure: recipe and labels in, boxes out.
+ * Labels of one output sample: the boxes of its tiles, carried along with the pixels. Recipe and labels in,
+ * boxes out: pure.
  *
  *   normalised ──load size, placement──> canvas px ──clip──> matrix ──clip, filter──> frame px     for each layer
  *   layers joined (mixup), or those in the cut (cutmix) ──flips──> normalised centre and size
@@ -52,17 +53,17 @@ struct boxes {
  * Writes the boxes of the sample. class_id, xywh and `work` are the caller's and hold boxes_limit() each. Allocates
  * nothing and cannot fail.
  *
- * With recipe->augment (training): a mosaic's boxes are clipped to its canvas, those without area left out; a moved box is
- * the bounding box of its four moved corners, clipped to the frame; a polygon's is that of its moved outline. Kept if wider
- * and higher than 2 px, of an aspect below 100, and with more than 0.10 of its old area (the old box scaled by the drawn
- * scale) or, for polygons, 0.01. Without it: moved by the letterbox, neither clipped nor left out.
+ * With recipe->augment (training): a mosaic's boxes are clipped to its canvas, those without area left out; a moved box
+ * is the bounding box of its four moved corners, clipped to the frame; a polygon's is that of its moved outline. Kept
+ * if wider and higher than 2 px, of an aspect below 100, and with more than 0.10 of its old area (the old box scaled by
+ * the drawn scale) or, for polygons, 0.01. Without it: moved by the letterbox, neither clipped nor left out.
  *
  * A cutmix takes the drawn one of its areas that no box touches, and the partner's boxes that lie in it by 0.1 of their
  * own area (0.01 once a polygon is among the boxes so far), clipped to it; if there are none, it is not done.
  *
- * An outline's box is that of its part inside the frame (even-odd rule), corners of the frame that it covers included. Where
- * a mosaic's canvas cuts it, it is first sampled at OUTLINE_POINTS points (its corners, and others evenly spread over the
- * corners' numbers) that are clipped to the canvas one by one, as Ultralytics has it, so that boxes agree.
+ * An outline's box is that of its part inside the frame (even-odd rule), corners of the frame that it covers included.
+ * Where a mosaic's canvas cuts it, it is first sampled at OUTLINE_POINTS points (its corners, and others evenly spread
+ * over the corners' numbers) that are clipped to the canvas one by one, as Ultralytics has it, so that boxes agree.
  */
 #define OUTLINE_POINTS 1000u
 void boxes_build(struct boxes *out, struct box *work, const struct recipe *recipe, const struct box_sources *sources);

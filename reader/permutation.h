@@ -1,13 +1,13 @@
 /*
  * A keyed permutation of 0 … count - 1, computed at one point: no table, nothing to build, nothing shared.
  *
- * Up to PERMUTATION_SMALL a swap-or-not shuffle (V. Hoang, B. Morris, P. Rogaway, "An enciphering scheme based on a card
- * shuffle", CRYPTO 2012): each round pairs x with K - x mod count and swaps the pair or not by one keyed bit. It works for
- * any count with no cycle walking and is close to uniform over all permutations even for a handful of elements, where
- * Feistel networks are poor; a shuffled table would be as good, but each thread would need its own for each epoch at hand.
- * Above, where those rounds would cost more than the chance they give, a Feistel network over Z_a x Z_b (J. Black,
- * P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002) with a * b just over count, so that walking the cycle
- * back below count is rare.
+ * Up to PERMUTATION_SMALL a swap-or-not shuffle (V. Hoang, B. Morris, P. Rogaway, "An enciphering scheme based on a
+ * card shuffle", CRYPTO 2012): each round pairs x with K - x mod count and swaps the pair or not by one keyed bit. It
+ * works for any count with no cycle walking and is close to uniform over all permutations even for a handful of
+ * elements, where Feistel networks are poor; a shuffled table would be as good, but each thread would need its own for
+ * each epoch at hand. Above, where those rounds would cost more than the chance they give, a Feistel network over Z_a x
+ * Z_b (J. Black, P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002) with a * b just over count, so that
+ * walking the cycle back below count is rare.
  */
 #ifndef YPK_READER_PERMUTATION_H
 #define YPK_READER_PERMUTATION_H

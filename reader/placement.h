@@ -16,17 +16,17 @@ struct size_px load_size(uint32_t image_size, uint32_t width, uint32_t height);
 struct size_px canvas_size(const struct recipe *recipe, const struct recipe_layer *layer);
 
 /*
- * A tile on its canvas: picture pixel (x, y) comes to lie at (x + dx, y + dy), and what is visible of the picture is the
- * rectangle [x1, x2) x [y1, y2) of the canvas. May be empty (x1 == x2) for no picture size but 0.
+ * A tile on its canvas: picture pixel (x, y) comes to lie at (x + dx, y + dy), and what is visible of the picture is
+ * the rectangle [x1, x2) x [y1, y2) of the canvas, never empty.
  */
 struct placement {
     int32_t dx, dy;
     int32_t x1, y1, x2, y2;
 };
 
-/* `tile` is 0-3 of a mosaic (top left, top right, bottom left, bottom right), 0 of a letterbox. `loaded` is the picture's
- * load_size(). A letterbox is centred, the odd pixel going right and below; since the longer side is S it needs no second
- * resize. */
+/* `tile` is 0-3 of a mosaic (top left, top right, bottom left, bottom right), 0 of a letterbox. `loaded` is the
+ * picture's load_size(). A letterbox is centred, the odd pixel going right and below; since the longer side is S it
+ * needs no second resize. */
 struct placement place_tile(const struct recipe *recipe, const struct recipe_layer *layer, unsigned tile,
                             struct size_px loaded);
 

@@ -64,7 +64,7 @@ static int64_t lane_batches(const struct plan *plan, uint32_t lane) {
     return (int64_t)plan->batches - missing;
 }
 
-/* The position `steps` samples to the right of `position` in its lane (to the left if negative), past missing places. */
+/* The position `steps` samples to the right of `position` in its lane (negative: left), past missing places. */
 static int64_t lane_step(const struct plan *plan, int64_t position, int64_t steps) {
     struct plan_place place = plan_place(plan, position);
     int64_t batches = lane_batches(plan, place.lane);

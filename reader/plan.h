@@ -1,18 +1,18 @@
 /*
- * The plan: the one place where all chance is drawn. A pure function from (options, position) to recipe; nothing of threads,
- * files or pixels. A plan is immutable, so any number of threads may use it.
+ * The plan: the one place where all chance is drawn. A pure function from (options, position) to recipe; nothing of
+ * threads, files or pixels. A plan is immutable, so any number of threads may use it.
  *
  *   absolute position t = epoch * span + g, 0 <= g < span = batches_per_epoch * batch
  *   batch in the epoch = g / batch, lane = t mod batch; rank r of `world` owns the lanes that are r mod world
  *
- *              batch 0      batch 1      batch 2          one column is one lane: a partner always comes from the column
- *   lane 0     t = 0        t = B        t = 2B           of the sample that uses it, from the `mosaic_depth` samples to
- *   lane 1     t = 1        t = B + 1    …                the left of it. So a rank's window of decoded pictures needs
- *   …                                                     only what the rank decodes for itself.
+ *              batch 0    batch 1    batch 2      one row is one lane: a partner always comes from the row of the
+ *   lane 0     t = 0      t = B      t = 2B       sample that uses it, from the `mosaic_depth` samples to the left of
+ *   lane 1     t = 1      t = B + 1  …            it. So a rank's window of decoded pictures needs only what the rank
+ *   …                                             decodes for itself.
  *
- * To the left of t = 0 lie virtual epochs -1, -2, …, which have an order like any other.
- * With `drop` the samples left out of an epoch have no position at all (span = floor(n / B) * B), so that the samples to
- * the left of one are always samples that were really there.
+ * To the left of t = 0 lie virtual epochs -1, -2, …, which have an order like any other. With `drop` the samples left
+ * out of an epoch have no position at all (span = floor(n / B) * B), so that the samples to the left of one are always
+ * samples that were really there.
  */
 #ifndef YPK_READER_PLAN_H
 #define YPK_READER_PLAN_H
@@ -106,9 +106,9 @@ struct plan;
 /* The upright size of sample `sample` as stored, px; both sides at least 1. */
 typedef struct size_px plan_shape_fn(void *arg, uint64_t sample);
 
-/* Freezes and checks the options: ERR_ARGUMENT names the first that is wrong, its value and what is right. `shape` is
- * asked for each sample, before this returns, when rect is on, and may be NULL otherwise. ERR_MEMORY. Takes O(1) time and
- * memory but with rect (O(n log n) time, 4 bytes a sample). */
+/* Freezes and checks the options: ERR_ARGUMENT names the first that is wrong, its value and what is right. `shape`
+ * is asked for each sample, before this returns, when rect is on, and may be NULL otherwise. ERR_MEMORY. Takes O(1)
+ * time and memory but with rect (O(n log n) time, 4 bytes a sample). */
 int plan_create(struct plan **out, const struct plan_options *options, plan_shape_fn *shape, void *shape_arg,
                 struct error *error);
 void plan_destroy(struct plan **plan);
@@ -148,8 +148,8 @@ unsigned recipe_entries(const struct recipe *recipe, int64_t entries[RECIPE_ENTR
 
 /*
  * How many samples at positions in [from, plan_end) need window entry `entry`, each counted once, and the last of them
- * (*last; untouched if there is none). A sample needs its own entry; later ones of its lane may. After *last the decoded
- * picture can be dropped. Costs up to mosaic_depth draws of partners, no recipe.
+ * (*last; untouched if there is none). A sample needs its own entry; later ones of its lane may. After *last the
+ * decoded picture can be dropped. Costs up to mosaic_depth draws of partners, no recipe.
  */
 unsigned plan_entry_uses(const struct plan *plan, int64_t entry, int64_t from, int64_t *last);
 
@@ -158,14 +158,14 @@ unsigned plan_entry_uses(const struct plan *plan, int64_t entry, int64_t from, i
 #define PLAN_STATE_BYTES 2048
 
 /*
- * A saved state is a short text: format and recipe version, seed, position, the data set's content hash, every option that
- * changes a recipe, and a hash over all of it. World is not in it, nor where the epochs end unless close_mosaic needs it:
- * training may go on with another number of ranks (at the same global batch), or for longer.
+ * A saved state is a short text: format and recipe version, seed, position, the data set's content hash, every option
+ * that changes a recipe, and a hash over all of it. World is not in it, nor where the epochs end unless close_mosaic
+ * needs it: training may go on with another number of ranks (at the same global batch), or for longer.
  */
 void plan_state_encode(const struct plan *plan, int64_t position, char out[PLAN_STATE_BYTES]);
 
-/* Reads `size` bytes of such a text (a NUL ends it early). ERR_CORRUPT: not a state, or damaged. ERR_UNSUPPORTED: another version's.
- * ERR_ARGUMENT: of another pack, seed or option; the message names it and both values. */
+/* Reads `size` bytes of such a text (a NUL ends it early). ERR_CORRUPT: not a state, or damaged. ERR_UNSUPPORTED:
+ * another version's. ERR_ARGUMENT: of another pack, seed or option; the message names it and both values. */
 int plan_state_decode(const struct plan *plan, const char *text, size_t size, int64_t *position, struct error *error);
 
 #endif

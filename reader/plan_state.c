@@ -1,4 +1,4 @@
-/* The saved state of a plan: lines of "name value", the same lines a plan would write itself, so reading is comparing. */
+/* The saved state of a plan: lines of "name value". A plan writes its own lines to read others: reading is comparing. */
 #include "plan.h"
 
 #include "plan_private.h"

@@ -1,8 +1,8 @@
 /*
  * Chance without state: every draw is a pure function of a key, a purpose and a position.
  *
- * The generator is Philox-4x32-10 (J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
- * SC 2011, section 3.3), written from that description. A new purpose never disturbs the draws of another.
+ * The generator is Philox-4x32-10 (J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2,
+ * 3", SC 2011, section 3.3), written from that description. A new purpose never disturbs the draws of another.
  */
 #ifndef YPK_READER_RANDOM_H
 #define YPK_READER_RANDOM_H

@@ -1,16 +1,16 @@
 /*
  * The recipe of one output sample: all of its chance, already drawn. plan_sample() writes it, executors carry it out.
  *
- *   tiles (loaded pictures) ──placement──> canvas ──matrix──> frame        one layer: mosaic or letterbox, then the warp
+ *   tiles (loaded pictures) ──placement──> canvas ──matrix──> frame      one layer: mosaic or letterbox, then the warp
  *   layer 0 ──blend with layer 1 (mixup)──> ──area from layer 2 (cutmix)──> colour ──> flips ──> output
  *
  * Loaded picture: the sample's image scaled so that its longer side is `image_size` (load_size() in placement.h).
- * Canvas: 2S x 2S for a mosaic, else the frame's size; filled with RECIPE_FILL; never made in memory by a good executor.
+ * Canvas: 2S x 2S for a mosaic, else the frame's size; filled with RECIPE_FILL; a good executor never makes it.
  * Frame: what the warp gives, and what boxes are judged in: image_size x image_size, or the batch's rect shape.
- * Output: the frame, or (multi_scale only) the frame resampled to another side, see recipe_pixel_matrix() in matrix.h.
+ * Output: the frame, or (multi_scale only) the frame resampled to another side: recipe_pixel_matrix() in matrix.h.
  *
- * Every fraction is a whole multiple of 2^-20 (RECIPE_ONE is 1.0): integers carry it exactly, and no maths library decides
- * a byte. Nothing of a picture's size or labels is in here: executors take those from the data set, and
+ * Every fraction is a whole multiple of 2^-20 (RECIPE_ONE is 1.0): integers carry it exactly, and no maths library
+ * decides a byte. Nothing of a picture's size or labels is in here: executors take those from the data set, and
  * placement.h and matrix.h turn both into coordinates.
  */
 #ifndef YPK_READER_RECIPE_H

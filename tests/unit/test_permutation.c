@@ -156,7 +156,8 @@ Test(permutation, small_ones_reach_every_permutation_alike) {
     }
 }
 
-/* Orders of epochs next to each other have nothing in common: how many ids stay in place is 1 on average, as by chance. */
+/* Orders of epochs next to each other have nothing in common: how many ids stay in place is 1 on average, as by
+ * chance. */
 Test(permutation, epochs_are_unrelated) {
     static const uint64_t sizes[] = {64, 5000};
     for (size_t s = 0; s < 2; s++) {
