@@ -199,10 +199,10 @@ static void open_picture(struct jpeg *j, struct span file, bool keep_exif) {
         fail(j, ERR_INPUT, "the file ends inside the header");
     if (r->data_precision != 8)
         fail(j, ERR_UNSUPPORTED, "unsupported precision %d", r->data_precision);
-#if LIBJPEG_TURBO_VERSION_NUMBER >= 3000000
-    if (!r->progressive_mode && r->Ss != 0 && r->Se == 0) /* as older libraries, which cannot decode it */
+    /* Libraries from 3.0 on decode lossless pictures, older ones do not: the same verdict from all. The predictor stands
+     * where other pictures have the first coefficient of the scan. */
+    if (!r->progressive_mode && r->Ss != 0 && r->Se == 0)
         fail(j, ERR_UNSUPPORTED, "unsupported SOF3 (lossless)");
-#endif
     if (r->num_components != 1 && r->num_components != 3 && r->num_components != 4)
         fail(j, ERR_UNSUPPORTED, "unsupported number of components: %d", r->num_components);
     j->header_read = true;
