@@ -25,7 +25,7 @@ PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_map pair_sp
          source_image source_jpeg source_png normalise intake shard pipeline \
          publish manifest pack_manifest class_names part pack_split pack verify reindex
 READER = api_error dataset decoder random permutation matrix placement boxes plan plan_options plan_state \
-         cpu resize resize_rows warp warp_rows hsv infrared convert
+         cpu resize resize_rows warp warp_rows hsv infrared convert frame window slot loader_options loader
 READER_X86 = resize_rows_avx2 warp_rows_avx2 hsv_avx2 hsv_avx512 convert_avx2
 TOOLS = args dataset_args commands interrupt progress output summary splits tree synth font canvas png_out \
         export_label export_yaml cmd_pack cmd_check cmd_info cmd_ls cmd_verify cmd_reindex cmd_export cmd_synth cmd_view

@@ -20,7 +20,8 @@
     X(MEMORY, -6, "out of memory")                                                                                     \
     X(UNSUPPORTED, -7, "not supported")                                                                                \
     X(NOT_FOUND, -8, "not found")                                                                                      \
-    X(INTERRUPTED, -9, "interrupted")
+    X(INTERRUPTED, -9, "interrupted")                                                                                  \
+    X(SLOTS_HELD, -10, "every batch is held")
 
 enum {
 #define X(name, value, text) ERR_##name = value,

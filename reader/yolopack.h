@@ -57,7 +57,8 @@ enum {
     YPK_E_MEMORY = -6,      /* out of memory */
     YPK_E_UNSUPPORTED = -7, /* made by a newer version, or a codec this build does not have */
     YPK_E_NOT_FOUND = -8,   /* no such pack, split or sample */
-    YPK_E_INTERRUPTED = -9
+    YPK_E_INTERRUPTED = -9,
+    YPK_E_SLOTS_HELD = -10  /* the caller holds every batch that the loader has */
 };
 
 typedef struct ypk_error {
@@ -174,6 +175,166 @@ YPK_API int ypk_decoder_payload(ypk_decoder *decoder, uint64_t index, int modali
  * says why: YPK_E_CORRUPT, YPK_E_IO, YPK_E_MEMORY, YPK_E_ARGUMENT. */
 YPK_API int ypk_decoder_decode(ypk_decoder *decoder, uint64_t index, int modality, uint8_t *pixels, size_t stride_bytes,
                                ypk_error *error);
+
+/* ---- loader ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * Batches for training or evaluation: planned, decoded and augmented on worker threads, delivered in order.
+ *
+ *     ypk_loader_options o;
+ *     ypk_loader_options_init(&o, sizeof o);
+ *     o.batch = 16; o.seed = 7;
+ *     ypk_loader_create(&ld, ds, &o, &err);
+ *     while ((rc = ypk_loader_next(ld, &b, YPK_NO_STREAM, &err)) == YPK_OK) { …; ypk_batch_release(&b, YPK_NO_STREAM); }
+ *     if (rc != YPK_END) …
+ *
+ * The same seed, pack and options give the same bytes, for any number of workers, prefetch, memory limit, point of
+ * resumption, and for any number of ranks at the same global batch (batch * world).
+ *
+ * Threads. ypk_loader_next, _state, _restore and _seek are for one thread at a time; ypk_batch_release and
+ * ypk_loader_stats may be called from any. The dataset must outlive the loader, and batches end with it. Fork: a loader
+ * must not be used in a child; that is YPK_E_ARGUMENT, not a hang.
+ */
+typedef struct ypk_loader ypk_loader;
+
+enum { YPK_TRAIN = 0, YPK_EVAL = 1 };
+enum { YPK_U8 = 0, YPK_F16 = 1, YPK_BF16 = 2, YPK_F32 = 3 };
+enum { YPK_NCHW = 0, YPK_NHWC = 1 };
+enum {
+    YPK_CHANNELS_AUTO = 0,      /* rgb, ir or rgb+ir3: what the pack has */
+    YPK_CHANNELS_RGB = 1,       /* 3: R,G,B */
+    YPK_CHANNELS_IR = 2,        /* 1 */
+    YPK_CHANNELS_RGB_IR = 3,    /* 4: R,G,B,IR */
+    YPK_CHANNELS_RGB_IR3 = 4,   /* 6: R,G,B,IR,IR,IR (YOLOFuse) */
+    YPK_CHANNELS_TWO = 5        /* two tensors: 3 and 1 channels */
+};
+enum { YPK_LAST_AUTO = 0, YPK_LAST_WRAP = 1, YPK_LAST_DROP = 2, YPK_LAST_PARTIAL = 3 };
+enum { YPK_BAD_FAIL = 0, YPK_BAD_SUBSTITUTE = 1 };
+
+typedef struct ypk_loader_options {
+    size_t size;                /* sizeof(ypk_loader_options) */
+    uint64_t seed;
+    int mode;                   /* YPK_TRAIN: shuffled and augmented; YPK_EVAL: every sample once, letterboxed */
+    uint32_t batch;             /* samples of this rank's batches; the global batch is batch * world */
+    uint32_t rank, world;
+    uint32_t epochs;            /* 0: without end */
+    uint32_t close_mosaic;      /* mosaic, mixup and cutmix are off in that many last epochs */
+    int last_batch;             /* YPK_LAST_AUTO: wrap when world > 1 in training, else partial */
+    uint32_t image_size;        /* px; output is image_size x image_size (rect and multi_scale aside) */
+    uint32_t stride;            /* px: rect and multi_scale go in steps of it */
+    int rect;                   /* evaluation: batches of similar shape, as small as they can be */
+    int channels;               /* YPK_CHANNELS_* */
+    int dtype;                  /* YPK_U8: 0-255. F16, BF16, F32: (x / 255 - mean) / deviation */
+    int layout;                 /* YPK_NCHW or YPK_NHWC */
+    float mean[4], deviation[4];/* of R, G, B, IR; 0 and 1 */
+    int bad_sample;             /* a sample that cannot be decoded: YPK_BAD_FAIL ends with an error that names it,
+                                   YPK_BAD_SUBSTITUTE takes the next good one, flagged and counted */
+    uint32_t workers;           /* threads; 0: the cores this process may use */
+    uint32_t prefetch;          /* batches that are ready or at work ahead of the consumer; 0: automatic */
+    uint64_t memory_limit;      /* bytes for everything the loader holds; 0: what is best for speed */
+
+    /* augmentation (YPK_TRAIN), named and meant as Ultralytics' options are */
+    double mosaic, mixup, cutmix, degrees, translate, scale, shear, perspective;
+    double hsv_h, hsv_s, hsv_v, flipud, fliplr, bgr, multi_scale;
+    uint32_t mosaic_depth;      /* partners come from that many samples before it in its lane: part of the plan */
+    int mosaic_pool_all;        /* partners from the whole set, at up to four decodes a sample */
+    int hsv_on_ir;              /* the value gain moves IR too */
+    double ir_gain, ir_bias, ir_noise, ir_invert, drop_rgb, drop_ir;
+    uint32_t ir_shift;          /* px */
+} ypk_loader_options;
+
+/* The documented defaults (Ultralytics' where it has the option). `size` is sizeof(ypk_loader_options). */
+YPK_API void ypk_loader_options_init(ypk_loader_options *options, size_t size);
+
+/* Checks the options, allocates everything and starts the workers. YPK_E_ARGUMENT names the option, its value and what
+ * is right (a memory_limit too small: the smallest that works). YPK_E_MEMORY, YPK_E_IO. */
+YPK_API int ypk_loader_create(ypk_loader **out, const ypk_dataset *dataset, const ypk_loader_options *options,
+                              ypk_error *error);
+
+/* Stops the workers and frees everything, batches included. */
+YPK_API void ypk_loader_destroy(ypk_loader **loader);
+
+typedef struct ypk_tensor {
+    void *data;                 /* 64-byte aligned */
+    int dtype;                  /* YPK_U8 … */
+    int dims;                   /* 4 */
+    int64_t shape[4];           /* NCHW or NHWC */
+    int64_t strides[4];         /* in numbers, not bytes */
+} ypk_tensor;
+
+typedef struct ypk_batch_sample {
+    uint64_t index;             /* of the sample in the dataset */
+    const char *name;           /* owned by the dataset */
+    uint32_t original_width, original_height;   /* px, as stored in the pack, upright */
+    uint32_t resized_width, resized_height;     /* px, after load-resize */
+    float ratio;                /* resized / original */
+    float pad_x, pad_y;         /* px left and above it in the letterboxed picture (no meaning in a mosaic) */
+    int valid;                  /* 0: an empty place at the end of an uneven last batch */
+    int substituted;            /* 1: stands in for a sample that could not be decoded */
+} ypk_batch_sample;
+
+typedef struct ypk_batch {
+    uint64_t epoch, index;      /* index of the batch in its epoch */
+    ypk_tensor images[2];
+    int image_count;            /* 1, or 2 with YPK_CHANNELS_TWO */
+    uint32_t sample_count;      /* rows of the tensors */
+    uint32_t valid_count;
+    const ypk_batch_sample *samples;    /* [sample_count] */
+    uint32_t label_count;
+    const float *label_batch;   /* [label_count]: row of the sample */
+    const float *label_class;   /* [label_count] */
+    const float *label_box;     /* [label_count][4]: x, y, width, height of the centre form, 0-1 */
+    void *slot;                 /* the loader's */
+} ypk_batch;
+
+enum { YPK_END = 1 };           /* returned by ypk_loader_next after the last batch of the last epoch */
+
+#define YPK_NO_STREAM ((void *)(intptr_t)-1)
+
+/* The next batch, waiting for it if need be. Everything in *out is borrowed until it is released. `stream` is the device
+ * stream that will use it: YPK_NO_STREAM for host memory. On a ready batch this costs microseconds and never allocates.
+ * YPK_OK, YPK_END, YPK_E_CORRUPT or YPK_E_IO naming the sample (the loader stays at it: every further call says the same),
+ * YPK_E_SLOTS_HELD when the caller holds every batch, YPK_E_ARGUMENT in a child of fork(). */
+YPK_API int ypk_loader_next(ypk_loader *loader, ypk_batch *out, void *stream, ypk_error *error);
+
+/* Gives the batch's memory back and zeroes *batch. A batch that is zero is no error. From any thread. */
+YPK_API void ypk_batch_release(ypk_batch *batch, void *stream);
+
+/* The batch's tensor `which` as a DLManagedTensor (DLPack 0.8, kDLCPU) in *out, without a copy. The memory stays alive
+ * until the batch is released and the tensor's deleter was called, in any order. Labels are released with the batch. */
+YPK_API int ypk_batch_dlpack(ypk_batch *batch, int which, void **out, ypk_error *error);
+
+/* The state after the batches that ypk_loader_next has returned: a short text, NUL-terminated, to be kept with a checkpoint.
+ * `size` of at least YPK_STATE_BYTES always suffices. */
+#define YPK_STATE_BYTES 2048
+YPK_API int ypk_loader_state(ypk_loader *loader, char *text, size_t size, ypk_error *error);
+
+/* Goes on from such a state: the next batch is the one that would have followed. The state may come from another number of
+ * ranks at the same global batch. YPK_E_ARGUMENT names the option, seed or pack that differs; YPK_E_CORRUPT. Batches still
+ * held must be released first. */
+YPK_API int ypk_loader_restore(ypk_loader *loader, const char *text, ypk_error *error);
+
+/* Goes to the beginning of an epoch (0 …). */
+YPK_API int ypk_loader_set_epoch(ypk_loader *loader, uint64_t epoch, ypk_error *error);
+
+typedef struct ypk_loader_stats {
+    uint32_t workers, slots, window_pictures;
+    uint64_t slot_bytes, window_bytes, scratch_bytes;   /* allocated, of all together */
+    uint64_t batches, samples;      /* delivered */
+    uint64_t decodes;               /* pictures loaded into the window: 1.0 a sample in the steady state */
+    uint64_t substituted;           /* places that hold another sample than planned */
+    double seconds;                 /* since create, restore or set_epoch */
+    double wait_seconds;            /* the consumer waited in ypk_loader_next */
+    double read_seconds, decode_seconds, resize_seconds, warp_seconds, colour_seconds, write_seconds; /* of all workers */
+    double idle_seconds;            /* workers waited for a free slot or for each other */
+    const char *verdict;            /* what bounds the rate: "decode-bound", "storage-bound", "augment-bound",
+                                       "consumer-bound"; static */
+} ypk_loader_stats;
+
+YPK_API void ypk_loader_get_stats(ypk_loader *loader, ypk_loader_stats *out);
+
+/* Batches of one epoch for this rank. */
+YPK_API uint64_t ypk_loader_batches_per_epoch(const ypk_loader *loader);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,680 @@
+/*
+ * Batches from worker threads, in order.
+ *
+ *   plan ──position──> worker: recipe ──> pin pictures (load what is not there) ──> boxes ──> pixels ──┐
+ *                                                                                                      v
+ *   consumer <──next── oldest full slot <──────────────── slots in the order of their batches <── row of a slot
+ *
+ * Work is handed out row by row in the order of the batches, so the oldest unfinished batch is always finished first and
+ * there is nothing to steal. A free slot opens the next batch. What a row looks like depends on its position alone.
+ */
+#include "api_error.h"
+#include "boxes.h"
+#include "dataset.h"
+#include "frame.h"
+#include "loader_options.h"
+#include "plan.h"
+#include "slot.h"
+#include "window.h"
+#include "yolopack.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct worker {
+    struct ypk_loader *loader;
+    pthread_t thread;
+    struct frame *frame;
+    struct box *boxes;          /* work space of boxes_build() */
+    struct box_sources *sources;
+};
+
+struct ypk_loader {
+    const struct ypk_dataset *dataset;
+    struct loader_config config;
+    struct window *window;
+    struct slot *slots;         /* [config.memory.slots] */
+    struct worker *workers;     /* [config.memory.workers] */
+    uint32_t started;
+    int64_t batch_count;        /* of all epochs; INT64_MAX without end */
+    pid_t pid;
+
+    pthread_mutex_t mutex;      /* guards all below, and what slot.h says */
+    pthread_cond_t work;        /* workers wait: a slot became free, or the pause is over */
+    pthread_cond_t done;        /* the consumer waits: a batch is full, or no worker is at work */
+    struct slot **queue;        /* ring of slots at work or full, in the order of their batches */
+    uint32_t queue_first, queue_count;
+    int64_t next_batch;         /* the next to be opened */
+    int64_t delivered;          /* the next to be delivered */
+    uint32_t busy;              /* workers at work on a row */
+    bool paused, stopped;
+    ypk_loader_stats stats;
+    uint64_t started_ns;
+};
+
+static uint64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- one row -------------------------------------------------------------------------------------------------------- */
+
+/* Pictures of one recipe, and which of its window entries each stands for (an entry counts one use a sample). */
+struct pins {
+    struct frame_pictures pictures;
+    struct picture *held[LAYER_COUNT * RECIPE_TILES];
+    bool used[LAYER_COUNT * RECIPE_TILES];
+    unsigned count;
+};
+
+static bool has_layer(const struct recipe *r, int layer) {
+    return layer == LAYER_BASE || (layer == LAYER_MIXUP ? r->mixup : r->cutmix);
+}
+
+/* Loads a picture; with YPK_BAD_SUBSTITUTE the next good sample's if this one is bad. */
+static int load_picture(struct worker *w, struct picture *picture, bool *substituted, struct error *error) {
+    struct ypk_loader *ld = w->loader;
+    uint64_t n = ld->dataset->index.sample_count;
+    int rc = frame_load(w->frame, picture, error);
+    *substituted = false;
+    for (uint64_t tries = 1; rc == ERR_CORRUPT && tries < n && ld->config.options.bad_sample == YPK_BAD_SUBSTITUTE; tries++) {
+        struct error ignored = {0};
+        picture->sample = (picture->sample + 1) % n;
+        rc = frame_load(w->frame, picture, &ignored);
+        *substituted = rc == 0;
+    }
+    picture->error_code = rc;
+    return rc;
+}
+
+static int pin_tile(struct worker *w, const struct recipe_tile *tile, struct pins *pins, const struct picture **out,
+                    struct error *error) {
+    struct ypk_loader *ld = w->loader;
+    struct picture *picture;
+    bool load, substituted = false;
+
+    int rc = window_acquire(ld->window, tile, &picture, &load);
+    if (rc != 0)
+        return rc;
+    bool repeated = false;
+    for (unsigned i = 0; i < pins->count; i++)
+        repeated = repeated || pins->held[i] == picture;
+    pins->held[pins->count] = picture;
+    pins->used[pins->count++] = !repeated;
+    *out = picture;
+    if (load) {
+        rc = load_picture(w, picture, &substituted, error);
+        window_ready(ld->window, picture);
+        pthread_mutex_lock(&ld->mutex);
+        ld->stats.decodes++;
+        ld->stats.substituted += substituted;
+        pthread_mutex_unlock(&ld->mutex);
+        return rc;
+    }
+    if (picture->error_code != 0) /* another worker's attempt failed: the message is made by one's own */
+        return error_set(error, picture->error_code, "sample %" PRIu64 " cannot be decoded", tile->sample);
+    return 0;
+}
+
+static int pin_pictures(struct worker *w, const struct recipe *r, struct pins *pins, struct error *error) {
+    int rc = 0;
+    for (int layer = 0; layer < LAYER_COUNT; layer++)
+        for (unsigned t = 0; rc == 0 && has_layer(r, layer) && t < r->layers[layer].tile_count; t++)
+            rc = pin_tile(w, &r->layers[layer].tiles[t], pins, &pins->pictures.tile[layer][t], error);
+    return rc;
+}
+
+static void unpin(struct ypk_loader *ld, struct pins *pins) {
+    for (unsigned i = 0; i < pins->count; i++)
+        window_release(ld->window, pins->held[i], pins->used[i]);
+}
+
+static int collect_labels(struct worker *w, const struct recipe *r, const struct pins *pins, struct error *error) {
+    const struct index_view *index = &w->loader->dataset->index;
+    for (int layer = 0; layer < LAYER_COUNT; layer++) {
+        for (unsigned t = 0; has_layer(r, layer) && t < r->layers[layer].tile_count; t++) {
+            const struct picture *picture = pins->pictures.tile[layer][t];
+            struct index_sample row;
+            int rc = index_sample(index, picture->sample, &row, error);
+            if (rc != 0)
+                return rc;
+            w->sources->tile[layer][t] = (struct box_source){
+                .loaded = picture->size,
+                .labels = row.labels,
+                .label_count = row.label_count,
+                .points = row.points,
+                .point_dims = index->meta.point_dims,
+                .polygons = index->meta.task == TASK_DETECT || index->meta.task == TASK_SEGMENT,
+            };
+        }
+    }
+    return 0;
+}
+
+static void describe_sample(struct worker *w, const struct recipe *r, const struct picture *own, ypk_batch_sample *out) {
+    struct index_sample row;
+    *out = (ypk_batch_sample){.index = own->sample, .valid = 1};
+    if (index_sample(&w->loader->dataset->index, own->sample, &row, NULL) != 0)
+        return;
+    out->name = index_sample_name(&row);
+    out->original_width = row.rgb_bytes ? row.rgb_width : row.ir_width;
+    out->original_height = row.rgb_bytes ? row.rgb_height : row.ir_height;
+    out->resized_width = own->size.width;
+    out->resized_height = own->size.height;
+    uint32_t longest = out->original_width > out->original_height ? out->original_width : out->original_height;
+    out->ratio = (float)r->image_size / (float)longest;
+    out->substituted = own->sample != r->layers[LAYER_BASE].tiles[0].sample;
+    if (r->layers[LAYER_BASE].canvas == CANVAS_LETTERBOX) {
+        struct placement at = place_tile(r, &r->layers[LAYER_BASE], 0, own->size);
+        out->pad_x = (float)at.dx;
+        out->pad_y = (float)at.dy;
+    }
+}
+
+static int make_row(struct worker *w, struct slot *slot, uint32_t row, const struct recipe *r, struct error *error) {
+    struct size_px size = {r->output_width, r->output_height};
+    struct frame_target target = slot_target(slot, row, size);
+    struct pins pins = {.count = 0};
+
+    if (!r->valid) {
+        slot->samples[row] = (ypk_batch_sample){.name = ""};
+        frame_render_empty(w->frame, size.width, size.height, &target);
+        return 0;
+    }
+    int rc = pin_pictures(w, r, &pins, error);
+    if (rc == 0)
+        rc = collect_labels(w, r, &pins, error);
+    if (rc == 0) {
+        size_t first = (size_t)row * slot->layout->row_labels;
+        struct boxes boxes = {.class_id = slot->label_class + first, .xywh = slot->label_box + first};
+        boxes_build(&boxes, w->boxes, r, w->sources);
+        slot->label_counts[row] = (uint32_t)boxes.count;
+        frame_render(w->frame, r, &pins.pictures, &boxes.cut, &target);
+        describe_sample(w, r, pins.pictures.tile[LAYER_BASE][0], &slot->samples[row]);
+    } else { /* never the leftovers of an earlier picture */
+        frame_render_empty(w->frame, size.width, size.height, &target);
+    }
+    unpin(w->loader, &pins);
+    return rc;
+}
+
+/* ---- workers -------------------------------------------------------------------------------------------------------- */
+
+/* The slot whose next row is to be done, opening the next batch if none is open; NULL: nothing to do now. */
+static struct slot *find_work(struct ypk_loader *ld) {
+    uint32_t slots = ld->config.memory.slots;
+    if (ld->paused)
+        return NULL;
+    if (ld->queue_count > 0) {
+        struct slot *last = ld->queue[(ld->queue_first + ld->queue_count - 1) % slots];
+        if (last->rows_handed < ld->config.layout.rows)
+            return last;
+    }
+    if (ld->next_batch >= ld->batch_count)
+        return NULL;
+    for (uint32_t i = 0; i < slots; i++) {
+        struct slot *slot = &ld->slots[i];
+        if (slot->state != SLOT_FREE)
+            continue;
+        slot->state = SLOT_FILLING;
+        slot->batch = ld->next_batch++;
+        slot->rows_handed = slot->rows_done = 0;
+        slot->error_code = 0;
+        memset(slot->label_counts, 0, ld->config.layout.rows * sizeof *slot->label_counts);
+        ld->queue[(ld->queue_first + ld->queue_count++) % slots] = slot;
+        if (ld->config.layout.rows > 1)
+            pthread_cond_broadcast(&ld->work);
+        return slot;
+    }
+    return NULL;
+}
+
+static void finish_row(struct ypk_loader *ld, struct slot *slot, uint32_t row, struct size_px size, int rc,
+                       const struct error *error) {
+    if (rc != 0 && (slot->error_code == 0 || row < slot->error_row)) {
+        slot->error_code = rc;
+        slot->error_row = row;
+        slot->error = *error;
+    }
+    slot->size = size;
+    if (++slot->rows_done == ld->config.layout.rows) {
+        slot->state = SLOT_READY;
+        pthread_cond_signal(&ld->done);
+    }
+}
+
+static void add_times(ypk_loader_stats *stats, const struct frame_times *t) {
+    stats->read_seconds += (double)t->read * 1e-9;
+    stats->decode_seconds += (double)t->decode * 1e-9;
+    stats->resize_seconds += (double)t->resize * 1e-9;
+    stats->warp_seconds += (double)t->warp * 1e-9;
+    stats->colour_seconds += (double)t->colour * 1e-9;
+    stats->write_seconds += (double)t->write * 1e-9;
+}
+
+static void *work(void *arg) {
+    struct worker *w = arg;
+    struct ypk_loader *ld = w->loader;
+    const struct plan *plan = ld->config.plan;
+
+    pthread_mutex_lock(&ld->mutex);
+    while (!ld->stopped) {
+        struct slot *slot = find_work(ld);
+        if (!slot) {
+            uint64_t from = now_ns();
+            pthread_cond_wait(&ld->work, &ld->mutex);
+            ld->stats.idle_seconds += (double)(now_ns() - from) * 1e-9;
+            continue;
+        }
+        uint32_t row = slot->rows_handed++;
+        int64_t position = plan_rank_position(plan, ld->config.options.rank, slot->batch, row);
+        ld->busy++;
+        pthread_mutex_unlock(&ld->mutex);
+
+        struct recipe recipe;
+        struct error error = {0};
+        plan_sample(plan, position, &recipe);
+        int rc = make_row(w, slot, row, &recipe, &error);
+        struct frame_times times = frame_take_times(w->frame);
+
+        pthread_mutex_lock(&ld->mutex);
+        add_times(&ld->stats, &times);
+        finish_row(ld, slot, row, (struct size_px){recipe.output_width, recipe.output_height}, rc, &error);
+        if (--ld->busy == 0 && ld->paused)
+            pthread_cond_signal(&ld->done);
+    }
+    pthread_mutex_unlock(&ld->mutex);
+    return NULL;
+}
+
+static int start_worker(struct ypk_loader *ld, struct worker *w, struct error *error) {
+    w->loader = ld;
+    w->sources = calloc(1, sizeof *w->sources);
+    w->boxes = calloc((size_t)ld->config.layout.row_labels + 1, sizeof *w->boxes);
+    if (!w->sources || !w->boxes)
+        return error_set(error, ERR_MEMORY, "out of memory for a worker");
+    int rc = frame_create(&w->frame, ld->dataset, &ld->config.frame, error);
+    if (rc != 0)
+        return rc;
+    rc = pthread_create(&w->thread, NULL, work, w);
+    if (rc != 0)
+        return error_set_errno(error, rc, "cannot start worker thread %u of %u", ld->started + 1, ld->config.memory.workers);
+    ld->started++;
+    return 0;
+}
+
+static void stop_workers(struct ypk_loader *ld) {
+    pthread_mutex_lock(&ld->mutex);
+    ld->stopped = true;
+    pthread_cond_broadcast(&ld->work);
+    pthread_mutex_unlock(&ld->mutex);
+    if (ld->window)
+        window_cancel(ld->window);
+    for (uint32_t i = 0; i < ld->started; i++)
+        pthread_join(ld->workers[i].thread, NULL);
+}
+
+/* ---- life ----------------------------------------------------------------------------------------------------------- */
+
+static int allocate(struct ypk_loader *ld, struct error *error) {
+    const struct loader_memory *m = &ld->config.memory;
+    struct window_options window = {.plan = ld->config.plan, .rank = ld->config.options.rank,
+                                    .world = ld->config.options.world, .batches_in_flight = m->slots,
+                                    .buffer_count = m->pictures, .buffer_bytes = m->picture_bytes};
+    ld->slots = calloc(m->slots, sizeof *ld->slots);
+    ld->queue = calloc(m->slots, sizeof *ld->queue);
+    ld->workers = calloc(m->workers, sizeof *ld->workers);
+    if (!ld->slots || !ld->queue || !ld->workers)
+        return error_set(error, ERR_MEMORY, "out of memory for a loader");
+    int rc = window_create(&ld->window, &window, error);
+    for (uint32_t i = 0; rc == 0 && i < m->slots; i++)
+        rc = slot_init(&ld->slots[i], &ld->config.layout, ld, error);
+    return rc;
+}
+
+static void destroy(struct ypk_loader *ld) {
+    if (ld->pid == getpid()) /* the workers of a child of fork() do not exist */
+        stop_workers(ld);
+    for (uint32_t i = 0; ld->workers && i < ld->config.memory.workers; i++) {
+        frame_destroy(&ld->workers[i].frame);
+        free(ld->workers[i].boxes);
+        free(ld->workers[i].sources);
+    }
+    for (uint32_t i = 0; ld->slots && i < ld->config.memory.slots; i++)
+        if (ld->slots[i].layout)
+            slot_deinit(&ld->slots[i]);
+    window_destroy(&ld->window);
+    loader_config_deinit(&ld->config);
+    pthread_cond_destroy(&ld->done);
+    pthread_cond_destroy(&ld->work);
+    pthread_mutex_destroy(&ld->mutex);
+    free(ld->workers);
+    free(ld->queue);
+    free(ld->slots);
+    free(ld);
+}
+
+static int create(struct ypk_loader **out, const struct ypk_dataset *dataset, const ypk_loader_options *options,
+                  struct error *error) {
+    struct ypk_loader *ld = calloc(1, sizeof *ld);
+    if (!ld)
+        return error_set(error, ERR_MEMORY, "out of memory for a loader");
+    ld->dataset = dataset;
+    ld->pid = getpid();
+    pthread_mutex_init(&ld->mutex, NULL);
+    pthread_cond_init(&ld->work, NULL);
+    pthread_cond_init(&ld->done, NULL);
+    int rc = loader_config_init(&ld->config, dataset, options, error);
+    if (rc == 0) {
+        int64_t end = plan_end(ld->config.plan);
+        ld->batch_count = end == INT64_MAX ? end : end / plan_frozen_options(ld->config.plan)->batch;
+        ld->started_ns = now_ns();
+        rc = allocate(ld, error);
+    }
+    for (uint32_t i = 0; rc == 0 && i < ld->config.memory.workers; i++)
+        rc = start_worker(ld, &ld->workers[i], error);
+    if (rc != 0) {
+        destroy(ld);
+        return rc;
+    }
+    *out = ld;
+    return 0;
+}
+
+int ypk_loader_create(ypk_loader **out, const ypk_dataset *dataset, const ypk_loader_options *options, ypk_error *error) {
+    struct error inner = {0};
+    if (out)
+        *out = NULL;
+    int rc = out && dataset && options
+                 ? create(out, dataset, options, &inner)
+                 : error_set(&inner, ERR_ARGUMENT, "ypk_loader_create: out, dataset and options must not be NULL");
+    return rc ? api_fail(error, &inner) : YPK_OK;
+}
+
+void ypk_loader_destroy(ypk_loader **loader) {
+    if (!loader || !*loader)
+        return;
+    destroy(*loader);
+    *loader = NULL;
+}
+
+/* ---- the consumer --------------------------------------------------------------------------------------------------- */
+
+static int check_process(const struct ypk_loader *ld, struct error *error) {
+    return ld->pid == getpid() ? 0
+                               : error_set(error, ERR_ARGUMENT, "this loader was made before fork(): its workers live in "
+                                           "the parent. Make one in the child");
+}
+
+/* Empty rows are at the end of a batch. A single rank's last batch is just shorter; several ranks keep their shape. */
+static uint32_t shown_rows(const struct ypk_loader *ld, const struct slot *slot) {
+    uint32_t rows = ld->config.layout.rows;
+    while (ld->config.options.world == 1 && rows > 1 && !slot->samples[rows - 1].valid)
+        rows--;
+    return rows;
+}
+
+static void deliver(struct ypk_loader *ld, struct slot *slot, ypk_batch *out) {
+    uint64_t per_epoch = plan_batches_per_epoch(ld->config.plan);
+    slot->state = SLOT_HELD;
+    slot->references = 1;
+    ld->queue_first = (ld->queue_first + 1) % ld->config.memory.slots;
+    ld->queue_count--;
+    ld->delivered = slot->batch + 1;
+    out->epoch = (uint64_t)slot->batch / per_epoch;
+    out->index = (uint64_t)slot->batch % per_epoch;
+    out->slot = slot;
+}
+
+/* Waits for the oldest batch. 0 with *slot, YPK_END, or an error. The mutex is held. */
+static int wait_for_batch(struct ypk_loader *ld, struct slot **out, struct error *error) {
+    uint64_t from = 0;
+    int rc = 0;
+    for (;;) {
+        struct slot *first = ld->queue_count > 0 ? ld->queue[ld->queue_first] : NULL;
+        if (first && first->state == SLOT_READY) {
+            *out = first;
+            break;
+        }
+        if (!first && ld->delivered >= ld->batch_count) {
+            rc = YPK_END;
+            break;
+        }
+        uint32_t held = 0;
+        for (uint32_t i = 0; i < ld->config.memory.slots; i++)
+            held += ld->slots[i].state == SLOT_HELD;
+        if (held == ld->config.memory.slots) {
+            rc = error_set(error, ERR_SLOTS_HELD, "all %u batches that the loader has are held: release one before asking "
+                           "for the next, or set a larger prefetch", held);
+            break;
+        }
+        from = from ? from : now_ns();
+        pthread_cond_wait(&ld->done, &ld->mutex);
+    }
+    if (from)
+        ld->stats.wait_seconds += (double)(now_ns() - from) * 1e-9;
+    return rc;
+}
+
+static int next(struct ypk_loader *ld, ypk_batch *out, struct error *error) {
+    struct slot *slot = NULL;
+    int rc = check_process(ld, error);
+    if (rc != 0)
+        return rc;
+    pthread_mutex_lock(&ld->mutex);
+    rc = wait_for_batch(ld, &slot, error);
+    if (rc == 0 && slot->error_code != 0) { /* stays at the head: every further call says the same */
+        rc = slot->error_code;
+        *error = slot->error;
+    }
+    if (rc == 0)
+        deliver(ld, slot, out);
+    pthread_mutex_unlock(&ld->mutex);
+    if (rc != 0)
+        return rc;
+    uint32_t rows = shown_rows(ld, slot);
+    slot_describe(slot, out, rows, slot_collate(slot));
+    pthread_mutex_lock(&ld->mutex);
+    ld->stats.batches++;
+    ld->stats.samples += out->valid_count;
+    pthread_mutex_unlock(&ld->mutex);
+    return 0;
+}
+
+int ypk_loader_next(ypk_loader *loader, ypk_batch *out, void *stream, ypk_error *error) {
+    struct error inner = {0};
+    int rc;
+    if (out)
+        memset(out, 0, sizeof *out);
+    if (!loader || !out)
+        rc = error_set(&inner, ERR_ARGUMENT, "ypk_loader_next: loader and out must not be NULL");
+    else if (stream != YPK_NO_STREAM)
+        rc = error_set(&inner, ERR_ARGUMENT, "ypk_loader_next: batches are in host memory: pass YPK_NO_STREAM");
+    else
+        rc = next(loader, out, &inner);
+    return rc < 0 ? api_fail(error, &inner) : rc;
+}
+
+static void drop_reference(struct slot *slot) {
+    struct ypk_loader *ld = slot->owner;
+    pthread_mutex_lock(&ld->mutex);
+    if (--slot->references == 0) {
+        slot->state = SLOT_FREE;
+        pthread_cond_signal(&ld->work);
+        if (ld->paused)
+            pthread_cond_signal(&ld->done);
+    }
+    pthread_mutex_unlock(&ld->mutex);
+}
+
+void ypk_batch_release(ypk_batch *batch, void *stream) {
+    (void)stream; /* host memory: the caller is done when it says so */
+    if (!batch || !batch->slot)
+        return;
+    drop_reference(batch->slot);
+    memset(batch, 0, sizeof *batch);
+}
+
+/* ---- where it is, and elsewhere --------------------------------------------------------------------------------------- */
+
+/* Stops the workers between two rows and begins again with batch `batch`. */
+static int go_to(struct ypk_loader *ld, int64_t batch, struct error *error) {
+    int rc = 0;
+    pthread_mutex_lock(&ld->mutex);
+    for (uint32_t i = 0; i < ld->config.memory.slots; i++)
+        if (ld->slots[i].state == SLOT_HELD)
+            rc = error_set(error, ERR_ARGUMENT, "release every batch before going elsewhere");
+    ld->paused = true;
+    while (rc == 0 && ld->busy > 0)
+        pthread_cond_wait(&ld->done, &ld->mutex);
+    if (rc == 0) {
+        for (uint32_t i = 0; i < ld->config.memory.slots; i++)
+            ld->slots[i].state = SLOT_FREE;
+        ld->queue_first = ld->queue_count = 0;
+        ld->next_batch = ld->delivered = batch;
+        window_restart(ld->window, batch * plan_frozen_options(ld->config.plan)->batch);
+        ypk_loader_stats fresh = {0};
+        ld->stats = fresh;
+        ld->started_ns = now_ns();
+    }
+    ld->paused = false;
+    pthread_cond_broadcast(&ld->work);
+    pthread_mutex_unlock(&ld->mutex);
+    return rc;
+}
+
+int ypk_loader_state(ypk_loader *ld, char *text, size_t size, ypk_error *error) {
+    struct error inner = {0};
+    char state[PLAN_STATE_BYTES];
+    if (!ld || !text) {
+        error_set(&inner, ERR_ARGUMENT, "ypk_loader_state: loader and text must not be NULL");
+        return api_fail(error, &inner);
+    }
+    pthread_mutex_lock(&ld->mutex);
+    int64_t batch = ld->delivered;
+    pthread_mutex_unlock(&ld->mutex);
+    plan_state_encode(ld->config.plan, batch * plan_frozen_options(ld->config.plan)->batch, state);
+    size_t length = strlen(state) + 1;
+    if (length > size) {
+        error_set(&inner, ERR_ARGUMENT, "ypk_loader_state: %zu bytes are needed, %zu given", length, size);
+        return api_fail(error, &inner);
+    }
+    memcpy(text, state, length);
+    return YPK_OK;
+}
+
+int ypk_loader_restore(ypk_loader *ld, const char *text, ypk_error *error) {
+    struct error inner = {0};
+    int64_t position = 0;
+    int rc = ld && text ? check_process(ld, &inner)
+                        : error_set(&inner, ERR_ARGUMENT, "ypk_loader_restore: loader and text must not be NULL");
+    if (rc == 0)
+        rc = plan_state_decode(ld->config.plan, text, strnlen(text, PLAN_STATE_BYTES), &position, &inner);
+    if (rc == 0)
+        rc = go_to(ld, position / plan_frozen_options(ld->config.plan)->batch, &inner);
+    return rc ? api_fail(error, &inner) : YPK_OK;
+}
+
+int ypk_loader_set_epoch(ypk_loader *ld, uint64_t epoch, ypk_error *error) {
+    struct error inner = {0};
+    int rc = ld ? check_process(ld, &inner) : error_set(&inner, ERR_ARGUMENT, "ypk_loader_set_epoch: loader must not be NULL");
+    if (rc == 0 && epoch > PLAN_EPOCH_LIMIT)
+        rc = error_set(&inner, ERR_ARGUMENT, "epoch %" PRIu64 " is over the limit of %u", epoch, PLAN_EPOCH_LIMIT);
+    if (rc == 0)
+        rc = go_to(ld, (int64_t)(epoch * plan_batches_per_epoch(ld->config.plan)), &inner);
+    return rc ? api_fail(error, &inner) : YPK_OK;
+}
+
+uint64_t ypk_loader_batches_per_epoch(const ypk_loader *loader) {
+    return plan_batches_per_epoch(loader->config.plan);
+}
+
+static const char *find_verdict(const ypk_loader_stats *s) {
+    double augment = s->resize_seconds + s->warp_seconds + s->colour_seconds + s->write_seconds;
+    if (s->wait_seconds < 0.02 * s->seconds)
+        return "consumer-bound";
+    if (s->read_seconds > s->decode_seconds && s->read_seconds > augment)
+        return "storage-bound";
+    return s->decode_seconds > augment ? "decode-bound" : "augment-bound";
+}
+
+void ypk_loader_get_stats(ypk_loader *ld, ypk_loader_stats *out) {
+    const struct loader_memory *m = &ld->config.memory;
+    pthread_mutex_lock(&ld->mutex);
+    *out = ld->stats;
+    out->seconds = (double)(now_ns() - ld->started_ns) * 1e-9;
+    pthread_mutex_unlock(&ld->mutex);
+    out->workers = m->workers;
+    out->slots = m->slots;
+    out->window_pictures = m->pictures;
+    out->slot_bytes = (uint64_t)m->slots * m->slot_bytes;
+    out->window_bytes = (uint64_t)m->pictures * m->picture_bytes;
+    out->scratch_bytes = (uint64_t)m->workers * m->scratch_bytes;
+    out->verdict = find_verdict(out);
+}
+
+/* ---- DLPack --------------------------------------------------------------------------------------------------------- */
+
+/* The structures of DLPack 0.8 (https://dmlc.github.io/dlpack/latest/c_api.html). */
+struct dl_device { int32_t type, id; };
+struct dl_data_type { uint8_t code, bits; uint16_t lanes; };
+struct dl_tensor {
+    void *data;
+    struct dl_device device;
+    int32_t dims;
+    struct dl_data_type dtype;
+    int64_t *shape, *strides;
+    uint64_t byte_offset;
+};
+struct dl_managed_tensor {
+    struct dl_tensor tensor;
+    void *context;
+    void (*deleter)(struct dl_managed_tensor *self);
+};
+enum { DL_CPU = 1, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4 };
+
+struct exported {
+    struct dl_managed_tensor managed;
+    int64_t shape[4], strides[4];
+};
+
+static void delete_exported(struct dl_managed_tensor *self) {
+    drop_reference(self->context);
+    free(self);
+}
+
+int ypk_batch_dlpack(ypk_batch *batch, int which, void **out, ypk_error *error) {
+    static const struct dl_data_type types[] = {
+        [YPK_U8] = {DL_UINT, 8, 1}, [YPK_F16] = {DL_FLOAT, 16, 1}, [YPK_BF16] = {DL_BFLOAT, 16, 1}, [YPK_F32] = {DL_FLOAT, 32, 1}};
+    struct error inner = {0};
+    if (!batch || !batch->slot || !out || which < 0 || which >= batch->image_count) {
+        error_set(&inner, ERR_ARGUMENT, "ypk_batch_dlpack: no such tensor of a batch that is held");
+        return api_fail(error, &inner);
+    }
+    struct exported *e = calloc(1, sizeof *e);
+    if (!e) {
+        error_set(&inner, ERR_MEMORY, "out of memory for a tensor");
+        return api_fail(error, &inner);
+    }
+    const ypk_tensor *t = &batch->images[which];
+    struct slot *slot = batch->slot;
+    struct ypk_loader *ld = slot->owner;
+    memcpy(e->shape, t->shape, sizeof e->shape);
+    memcpy(e->strides, t->strides, sizeof e->strides);
+    e->managed = (struct dl_managed_tensor){
+        .tensor = {t->data, {DL_CPU, 0}, t->dims, types[t->dtype], e->shape, e->strides, 0},
+        .context = slot,
+        .deleter = delete_exported,
+    };
+    pthread_mutex_lock(&ld->mutex);
+    slot->references++;
+    pthread_mutex_unlock(&ld->mutex);
+    *out = &e->managed;
+    return YPK_OK;
+}

@@ -1,0 +1,244 @@
+#include "loader_options.h"
+
+#include "cpus.h"
+#include "slot.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define HELD_SLOTS 2    /* a consumer's loop holds one batch while it asks for the next */
+
+void ypk_loader_options_init(ypk_loader_options *options, size_t size) {
+    struct plan_options plan;
+    if (!options || size != sizeof *options)
+        return;
+    plan_options_init(&plan);
+    *options = (ypk_loader_options){
+        .size = sizeof *options,
+        .batch = plan.batch,
+        .world = 1,
+        .epochs = plan.epochs,
+        .close_mosaic = plan.close_mosaic,
+        .image_size = plan.image_size,
+        .stride = plan.stride,
+        .deviation = {1, 1, 1, 1},
+        .mosaic = plan.mosaic,
+        .mixup = plan.mixup,
+        .cutmix = plan.cutmix,
+        .degrees = plan.degrees,
+        .translate = plan.translate,
+        .scale = plan.scale,
+        .shear = plan.shear,
+        .perspective = plan.perspective,
+        .hsv_h = plan.hsv_h,
+        .hsv_s = plan.hsv_s,
+        .hsv_v = plan.hsv_v,
+        .flipud = plan.flipud,
+        .fliplr = plan.fliplr,
+        .bgr = plan.bgr,
+        .multi_scale = plan.multi_scale,
+        .mosaic_depth = plan.mosaic_depth,
+    };
+}
+
+static int wrong(struct error *error, const char *option, int value, const char *right) {
+    return error_set(error, ERR_ARGUMENT, "option %s is %d: it is %s", option, value, right);
+}
+
+static int check_choices(const ypk_loader_options *o, struct error *error) {
+    if (o->mode != YPK_TRAIN && o->mode != YPK_EVAL)
+        return wrong(error, "mode", o->mode, "YPK_TRAIN or YPK_EVAL");
+    if (o->dtype < YPK_U8 || o->dtype > YPK_F32)
+        return wrong(error, "dtype", o->dtype, "YPK_U8, YPK_F16, YPK_BF16 or YPK_F32");
+    if (o->layout != YPK_NCHW && o->layout != YPK_NHWC)
+        return wrong(error, "layout", o->layout, "YPK_NCHW or YPK_NHWC");
+    if (o->channels < YPK_CHANNELS_AUTO || o->channels > YPK_CHANNELS_TWO)
+        return wrong(error, "channels", o->channels, "one of YPK_CHANNELS_*");
+    if (o->last_batch < YPK_LAST_AUTO || o->last_batch > YPK_LAST_PARTIAL)
+        return wrong(error, "last_batch", o->last_batch, "one of YPK_LAST_*");
+    if (o->bad_sample != YPK_BAD_FAIL && o->bad_sample != YPK_BAD_SUBSTITUTE)
+        return wrong(error, "bad_sample", o->bad_sample, "YPK_BAD_FAIL or YPK_BAD_SUBSTITUTE");
+    if (o->world == 0 || o->rank >= o->world)
+        return error_set(error, ERR_ARGUMENT, "rank %u of world %u: ranks count from 0 to world - 1", o->rank, o->world);
+    if (o->batch == 0 || (uint64_t)o->batch * o->world > 65536)
+        return error_set(error, ERR_ARGUMENT, "batch %u of world %u: the global batch is 1 to 65,536 samples", o->batch, o->world);
+    if (o->workers > 1024 || o->prefetch > 1024)
+        return error_set(error, ERR_ARGUMENT, "workers %u, prefetch %u: at most 1,024 each", o->workers, o->prefetch);
+    for (int c = 0; c < 4; c++)
+        if (!(o->deviation[c] > 0))
+            return error_set(error, ERR_ARGUMENT, "deviation[%d] is %g: it is more than 0", c, (double)o->deviation[c]);
+    return 0;
+}
+
+static struct plan_options plan_options_from(const ypk_loader_options *o, const struct index_view *index) {
+    return (struct plan_options){
+        .seed = o->seed,
+        .sample_count = index->sample_count,
+        .content_hash = index->content_hash,
+        .world = o->world,
+        .epochs = o->epochs,
+        .close_mosaic = o->close_mosaic,
+        .mode = o->mode == YPK_EVAL ? PLAN_EVAL : PLAN_TRAIN,
+        .batch = o->batch * o->world,
+        .last_batch = (uint32_t)o->last_batch,
+        .image_size = o->image_size,
+        .stride = o->stride,
+        .rect = o->rect != 0,
+        .mosaic_depth = o->mosaic_depth,
+        .mosaic_pool = o->mosaic_pool_all ? POOL_ALL : POOL_LANE,
+        .hsv_on_ir = o->hsv_on_ir != 0,
+        .ir_shift = o->ir_shift,
+        .mosaic = o->mosaic,
+        .mixup = o->mixup,
+        .cutmix = o->cutmix,
+        .degrees = o->degrees,
+        .translate = o->translate,
+        .scale = o->scale,
+        .shear = o->shear,
+        .perspective = o->perspective,
+        .hsv_h = o->hsv_h,
+        .hsv_s = o->hsv_s,
+        .hsv_v = o->hsv_v,
+        .flipud = o->flipud,
+        .fliplr = o->fliplr,
+        .bgr = o->bgr,
+        .multi_scale = o->multi_scale,
+        .ir_gain = o->ir_gain,
+        .ir_bias = o->ir_bias,
+        .ir_noise = o->ir_noise,
+        .ir_invert = o->ir_invert,
+        .drop_rgb = o->drop_rgb,
+        .drop_ir = o->drop_ir,
+    };
+}
+
+static struct size_px sample_shape(void *arg, uint64_t sample) {
+    const struct ypk_dataset *dataset = arg;
+    struct index_sample row;
+    if (index_sample(&dataset->index, sample, &row, NULL) != 0)
+        return (struct size_px){1, 1}; /* a damaged row is named when it is loaded */
+    return row.rgb_bytes ? (struct size_px){row.rgb_width, row.rgb_height} : (struct size_px){row.ir_width, row.ir_height};
+}
+
+static int choose_channels(struct batch_layout *layout, const ypk_loader_options *o, const struct index_view *index,
+                           struct error *error) {
+    static const struct { int rgb, ir; bool two; } forms[] = {
+        [YPK_CHANNELS_RGB] = {3, 0, false},    [YPK_CHANNELS_IR] = {0, 1, false},  [YPK_CHANNELS_RGB_IR] = {3, 1, false},
+        [YPK_CHANNELS_RGB_IR3] = {3, 3, false}, [YPK_CHANNELS_TWO] = {3, 1, true}};
+    int channels = o->channels;
+    if (channels == YPK_CHANNELS_AUTO)
+        channels = index->meta.modalities == MODALITY_IR ? YPK_CHANNELS_IR
+                   : index->meta.modalities == MODALITY_RGB ? YPK_CHANNELS_RGB : YPK_CHANNELS_RGB_IR3;
+    layout->rgb_channels = forms[channels].rgb;
+    layout->ir_channels = forms[channels].ir;
+    layout->two = forms[channels].two;
+    if (layout->rgb_channels && !(index->meta.modalities & MODALITY_RGB))
+        return error_set(error, ERR_ARGUMENT, "channels ask for RGB, and this pack has infrared only");
+    if (layout->ir_channels && !(index->meta.modalities & MODALITY_IR))
+        return error_set(error, ERR_ARGUMENT, "channels ask for infrared, and this pack has RGB only");
+    return 0;
+}
+
+static unsigned layer_count(const ypk_loader_options *o) {
+    return 1u + (o->mixup > 0) + (o->cutmix > 0);
+}
+
+/* The pictures that one sample can need at a time. */
+static unsigned pictures_a_sample(const ypk_loader_options *o) {
+    bool train = o->mode == YPK_TRAIN;
+    return train ? layer_count(o) * (o->mosaic > 0 ? RECIPE_TILES : 1) : 1;
+}
+
+static void fill_layout(struct loader_config *c, const struct ypk_dataset *dataset) {
+    const ypk_loader_options *o = &c->options;
+    c->layout.interleaved = o->layout == YPK_NHWC;
+    c->layout.type = (enum number_type)o->dtype;
+    c->layout.rows = o->batch;
+    c->layout.largest = plan_max_output(c->plan);
+    c->layout.row_labels = dataset->index.max_label_count * pictures_a_sample(o);
+
+    uint32_t side = c->layout.largest.width > c->layout.largest.height ? c->layout.largest.width : c->layout.largest.height;
+    c->frame = (struct frame_options){
+        .image_size = o->image_size,
+        .frame_side = side > o->image_size ? side : o->image_size,
+        .canvas_side = 2 * o->image_size > side ? 2 * o->image_size : side,
+        .rgb = c->layout.rgb_channels > 0,
+        .ir = c->layout.ir_channels > 0,
+        .layers = o->mode == YPK_TRAIN && layer_count(o) > 1,
+        .type = c->layout.type,
+    };
+    memcpy(c->frame.mean, o->mean, sizeof o->mean);
+    memcpy(c->frame.deviation, o->deviation, sizeof o->deviation);
+}
+
+static struct window_options window_options(const struct loader_config *c) {
+    return (struct window_options){.plan = c->plan, .rank = c->options.rank, .world = c->options.world,
+                                   .batches_in_flight = c->memory.slots, .buffer_count = c->memory.pictures,
+                                   .buffer_bytes = c->memory.picture_bytes};
+}
+
+static uint64_t total_bytes(struct loader_config *c) {
+    struct loader_memory *m = &c->memory;
+    struct window_options w = window_options(c);
+    m->total_bytes = (uint64_t)m->slots * m->slot_bytes + window_bytes(&w) + (uint64_t)m->workers * m->scratch_bytes;
+    return m->total_bytes;
+}
+
+/* The most that is of use, then less of what hurts least until the limit is kept. */
+static int plan_memory(struct loader_config *c, const struct ypk_dataset *dataset, struct error *error) {
+    const ypk_loader_options *o = &c->options;
+    struct loader_memory *m = &c->memory;
+    unsigned need = pictures_a_sample(o);
+    uint32_t depth = need > 1 ? plan_frozen_options(c->plan)->mosaic_depth : 0;
+
+    m->slot_bytes = slot_bytes(&c->layout);
+    m->picture_bytes = frame_picture_bytes(&c->frame);
+    m->scratch_bytes = frame_scratch_bytes(dataset, &c->frame);
+    m->workers = o->workers ? o->workers : cpus_available();
+    uint32_t prefetch = o->prefetch ? o->prefetch : 2 + (2 * m->workers + o->batch - 1) / o->batch;
+    m->slots = prefetch + HELD_SLOTS;
+    m->pictures = depth * o->batch + m->workers * need;
+    uint64_t limit = o->memory_limit ? o->memory_limit : UINT64_MAX;
+
+    while (total_bytes(c) > limit) {
+        if (!o->prefetch && m->slots > HELD_SLOTS + 1)
+            m->slots--;
+        else if (m->pictures > m->workers * need)
+            m->pictures -= (m->pictures - m->workers * need + 7) / 8;
+        else if (!o->workers && m->workers > 1)
+            m->pictures = --m->workers * need;
+        else
+            return error_set(error, ERR_ARGUMENT,
+                             "memory_limit is %" PRIu64 " bytes: the smallest that works with these options is %" PRIu64
+                             " (%u slots of %zu, %u pictures of %zu, %u workers of %zu)", limit, m->total_bytes, m->slots,
+                             m->slot_bytes, m->pictures, m->picture_bytes, m->workers, m->scratch_bytes);
+    }
+    return 0;
+}
+
+int loader_config_init(struct loader_config *out, const struct ypk_dataset *dataset, const ypk_loader_options *options,
+                       struct error *error) {
+    *out = (struct loader_config){0};
+    if (options->size != sizeof *options)
+        return error_set(error, ERR_ARGUMENT, "options.size is %zu, expected %zu: call ypk_loader_options_init()",
+                         options->size, sizeof *options);
+    out->options = *options;
+    int rc = check_choices(options, error);
+    if (rc == 0)
+        rc = choose_channels(&out->layout, options, &dataset->index, error);
+    if (rc != 0)
+        return rc;
+    struct plan_options plan = plan_options_from(options, &dataset->index);
+    rc = plan_create(&out->plan, &plan, sample_shape, (void *)(uintptr_t)dataset, error);
+    if (rc != 0)
+        return rc;
+    fill_layout(out, dataset);
+    rc = plan_memory(out, dataset, error);
+    if (rc != 0)
+        loader_config_deinit(out);
+    return rc;
+}
+
+void loader_config_deinit(struct loader_config *config) {
+    plan_destroy(&config->plan);
+}

@@ -1,0 +1,45 @@
+/* From what a user sets to what the loader is built of: plan, channels, sizes, and where the memory goes. */
+#ifndef YPK_READER_LOADER_OPTIONS_H
+#define YPK_READER_LOADER_OPTIONS_H
+
+#include "dataset.h"
+#include "error.h"
+#include "frame.h"
+#include "plan.h"
+#include "yolopack.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a batch looks like. */
+struct batch_layout {
+    int rgb_channels, ir_channels;  /* 0, 3; 0, 1, 3 */
+    bool two;                       /* IR in a tensor of its own */
+    bool interleaved;               /* NHWC */
+    enum number_type type;
+    uint32_t rows;                  /* samples */
+    struct size_px largest;         /* of any batch, px */
+    uint32_t row_labels;            /* boxes that one sample can have at most */
+};
+
+/* Where the memory goes, and how many of each there are. */
+struct loader_memory {
+    uint32_t workers, slots, pictures;
+    size_t slot_bytes, picture_bytes, scratch_bytes; /* of one */
+    uint64_t total_bytes;
+};
+
+struct loader_config {
+    ypk_loader_options options;
+    struct plan *plan;
+    struct batch_layout layout;
+    struct frame_options frame;
+    struct loader_memory memory;
+};
+
+/* ERR_ARGUMENT names the option, its value and what is right. */
+int loader_config_init(struct loader_config *out, const struct ypk_dataset *dataset, const ypk_loader_options *options,
+                       struct error *error);
+void loader_config_deinit(struct loader_config *config);
+
+#endif

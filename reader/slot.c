@@ -1,0 +1,126 @@
+#include "slot.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define ALIGNMENT 64
+#define ROW_SLACK 64    /* the vector code may write past the end of the last row */
+
+/* Offsets of the parts in the slot's memory. */
+struct parts {
+    size_t label_batch, label_class, label_box, label_counts, samples, second, total;
+};
+
+static size_t tensor_bytes(const struct batch_layout *l, int channels, struct size_px size) {
+    return (size_t)l->rows * (size_t)channels * size.width * size.height * number_bytes(l->type);
+}
+
+static struct parts find_parts(const struct batch_layout *l) {
+    size_t labels = (size_t)l->rows * l->row_labels;
+    int first = l->two ? l->rgb_channels : l->rgb_channels + l->ir_channels;
+    struct parts p;
+    p.second = align_up(tensor_bytes(l, first, l->largest), ALIGNMENT);
+    size_t images = p.second + (l->two ? tensor_bytes(l, l->ir_channels, l->largest) : 0) + ROW_SLACK;
+    p.label_box = align_up(images, ALIGNMENT);
+    p.label_class = p.label_box + labels * 4 * sizeof(float);
+    p.label_batch = p.label_class + labels * sizeof(float);
+    p.label_counts = p.label_batch + labels * sizeof(float);
+    p.samples = align_up(p.label_counts + l->rows * sizeof(uint32_t), ALIGNMENT);
+    p.total = align_up(p.samples + l->rows * sizeof(ypk_batch_sample), 4096);
+    return p;
+}
+
+size_t slot_bytes(const struct batch_layout *layout) {
+    return find_parts(layout).total;
+}
+
+int slot_init(struct slot *slot, const struct batch_layout *layout, void *owner, struct error *error) {
+    struct parts p = find_parts(layout);
+    void *memory = mmap(NULL, p.total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return error_set(error, ERR_MEMORY, "out of memory for a batch of %zu MB", p.total >> 20);
+    madvise(memory, p.total, MADV_HUGEPAGE);
+    *slot = (struct slot){.layout = layout, .owner = owner, .memory = memory, .images = memory};
+    slot->label_box = (float (*)[4])(void *)(slot->memory + p.label_box);
+    slot->label_class = (float *)(void *)(slot->memory + p.label_class);
+    slot->label_batch = (float *)(void *)(slot->memory + p.label_batch);
+    slot->label_counts = (uint32_t *)(void *)(slot->memory + p.label_counts);
+    slot->samples = (ypk_batch_sample *)(void *)(slot->memory + p.samples);
+    return 0;
+}
+
+void slot_deinit(struct slot *slot) {
+    if (slot->memory)
+        munmap(slot->memory, find_parts(slot->layout).total);
+    *slot = (struct slot){0};
+}
+
+/* Sets the channels that begin at `first` of a tensor with `channels` of them. */
+static uint8_t *place_channels(const struct batch_layout *l, uint8_t *tensor, uint32_t row, int channels, int first,
+                               struct size_px size, size_t *plane, size_t *line, size_t *step) {
+    size_t number = number_bytes(l->type), area = (size_t)size.width * size.height;
+    uint8_t *sample = tensor + (size_t)row * (size_t)channels * area * number;
+    *plane = l->interleaved ? number : area * number;
+    *line = (l->interleaved ? (size_t)channels : 1) * size.width * number;
+    *step = l->interleaved ? (size_t)channels : 1;
+    return sample + (size_t)first * *plane;
+}
+
+struct frame_target slot_target(const struct slot *slot, uint32_t row, struct size_px size) {
+    const struct batch_layout *l = slot->layout;
+    struct frame_target t = {.ir_channels = l->ir_channels};
+    int together = l->two ? l->rgb_channels : l->rgb_channels + l->ir_channels;
+    if (l->rgb_channels)
+        t.rgb = place_channels(l, slot->images, row, together, 0, size, &t.rgb_plane, &t.rgb_row, &t.rgb_step);
+    if (l->ir_channels && l->two)
+        t.ir = place_channels(l, slot->images + find_parts(l).second, row, l->ir_channels, 0, size, &t.ir_plane, &t.ir_row,
+                              &t.ir_step);
+    else if (l->ir_channels)
+        t.ir = place_channels(l, slot->images, row, together, l->rgb_channels, size, &t.ir_plane, &t.ir_row, &t.ir_step);
+    return t;
+}
+
+uint32_t slot_collate(struct slot *slot) {
+    uint32_t count = 0;
+    for (uint32_t row = 0; row < slot->layout->rows; row++) {
+        size_t from = (size_t)row * slot->layout->row_labels;
+        uint32_t n = slot->label_counts[row];
+        if (n > 0 && count != from) {
+            memmove(slot->label_class + count, slot->label_class + from, n * sizeof(float));
+            memmove(slot->label_box + count, slot->label_box + from, n * sizeof *slot->label_box);
+        }
+        for (uint32_t i = 0; i < n; i++)
+            slot->label_batch[count + i] = (float)row;
+        count += n;
+    }
+    return count;
+}
+
+static void describe_tensor(ypk_tensor *out, const struct batch_layout *l, uint8_t *data, uint32_t count, int channels,
+                            struct size_px size) {
+    int64_t c = channels, h = size.height, w = size.width;
+    *out = (ypk_tensor){.data = data, .dtype = (int)l->type, .dims = 4};
+    int64_t shape[2][4] = {{count, c, h, w}, {count, h, w, c}};
+    memcpy(out->shape, shape[l->interleaved], sizeof out->shape);
+    out->strides[3] = 1;
+    for (int i = 3; i-- > 0;)
+        out->strides[i] = out->strides[i + 1] * out->shape[i + 1];
+}
+
+void slot_describe(const struct slot *slot, ypk_batch *out, uint32_t count, uint32_t label_count) {
+    const struct batch_layout *l = slot->layout;
+    int first = l->two ? l->rgb_channels : l->rgb_channels + l->ir_channels;
+    out->image_count = l->two ? 2 : 1;
+    describe_tensor(&out->images[0], l, slot->images, count, first, slot->size);
+    if (l->two)
+        describe_tensor(&out->images[1], l, slot->images + find_parts(l).second, count, l->ir_channels, slot->size);
+    out->sample_count = count;
+    out->samples = slot->samples;
+    for (uint32_t row = 0; row < count; row++)
+        out->valid_count += slot->samples[row].valid != 0;
+    out->label_count = label_count;
+    out->label_batch = slot->label_batch;
+    out->label_class = slot->label_class;
+    out->label_box = (const float *)slot->label_box;
+}

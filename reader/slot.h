@@ -1,0 +1,51 @@
+/* The memory of one batch: tensors, labels, and what became of each sample. Allocated once, filled again and again. */
+#ifndef YPK_READER_SLOT_H
+#define YPK_READER_SLOT_H
+
+#include "error.h"
+#include "frame.h"
+#include "loader_options.h"
+#include "yolopack.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_HELD };
+
+struct slot {
+    const struct batch_layout *layout;
+    void *owner;                    /* the loader */
+
+    /* guarded by the loader's mutex */
+    enum slot_state state;
+    int64_t batch;                  /* absolute */
+    uint32_t rows_handed, rows_done;
+    uint32_t references;            /* of a held batch: itself, and tensors that were exported */
+    int error_code;                 /* of the first row that failed */
+    uint32_t error_row;
+    struct error error;
+
+    /* written by the worker of each row, read when all are done */
+    struct size_px size;            /* of this batch, px */
+    ypk_batch_sample *samples;      /* [rows] */
+    uint32_t *label_counts;         /* [rows] */
+    float *label_batch, *label_class; /* [rows * row_labels]; of row r from r * row_labels on until slot_collate() */
+    float (*label_box)[4];
+    uint8_t *images;                /* the tensors, one behind the other */
+    uint8_t *memory;
+};
+
+size_t slot_bytes(const struct batch_layout *layout);
+int slot_init(struct slot *slot, const struct batch_layout *layout, void *owner, struct error *error);
+void slot_deinit(struct slot *slot);
+
+/* Where row `row` goes in a batch of this size. */
+struct frame_target slot_target(const struct slot *slot, uint32_t row, struct size_px size);
+
+/* Joins the rows' labels to flat arrays, in the order of the rows; returns how many. */
+uint32_t slot_collate(struct slot *slot);
+
+/* Describes a full slot to the consumer. `count` rows are shown. */
+void slot_describe(const struct slot *slot, ypk_batch *out, uint32_t count, uint32_t label_count);
+
+#endif
