@@ -27,8 +27,8 @@ PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_map pair_sp
 READER = api_error dataset decoder random permutation matrix placement boxes plan plan_options plan_state \
          cpu resize resize_rows warp warp_rows hsv infrared convert frame window slot loader_options loader
 READER_X86 = resize_rows_avx2 warp_rows_avx2 hsv_avx2 hsv_avx512 convert_avx2
-TOOLS = args dataset_args commands interrupt progress output summary splits tree synth font canvas png_out \
-        export_label export_yaml cmd_pack cmd_check cmd_info cmd_ls cmd_verify cmd_reindex cmd_export cmd_synth cmd_view
+TOOLS = args dataset_args loader_args commands interrupt progress output summary splits tree synth font canvas png_out \
+        export_label export_yaml cmd_pack cmd_check cmd_bench cmd_info cmd_ls cmd_verify cmd_reindex cmd_export cmd_synth cmd_view
 
 COMMON_SRC = $(wildcard $(COMMON:%=common/%.c))
 PACKER_SRC = $(wildcard $(PACKER:%=packer/%.c))
@@ -78,7 +78,9 @@ endif
 # No contraction of a*b+c, so that every compiler and machine computes the same bytes.
 YPK_CPPFLAGS = -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64
 YPK_CFLAGS = -std=c11 $(VARIANT_FLAGS) -pthread -fPIC -fvisibility=hidden -ffp-contract=off \
-             -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla $(if $(WERROR),-Werror)
+             -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla $(FATAL_WARNINGS)
+# Under sanitizers gcc warns of what cannot happen (its manual says so), so warnings are fatal only without them.
+FATAL_WARNINGS = $(if $(WERROR),$(if $(findstring -fsanitize,$(VARIANT_FLAGS)),,-Werror))
 YPK_LDFLAGS = $(VARIANT_FLAGS) -pthread -Wl,--as-needed
 
 # Each layer sees its own headers and those below it, and no others.
@@ -188,11 +190,16 @@ bench: all $(call programs,$(BENCH_SRC))
 
 FUZZ_SECONDS ?= 60
 FUZZ_CC ?= clang
+FUZZ_TARGETS = $(notdir $(FUZZ_SRC:.c=))
 fuzz:
+	@echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n); int LLVMFuzzerTestOneInput(const char *d, \
+	    unsigned long n) { return d == (const char *)n; }' | $(FUZZ_CC) -fsanitize=fuzzer -x c -o /dev/null - || \
+	    { echo 'make fuzz needs clang with libFuzzer (Debian: clang, and libclang-rt-N-dev of its version)'; exit 1; }
 	@$(SUBMAKE) CC=$(FUZZ_CC) BUILD=$(BUILD)/fuzz VARIANT=asan CFLAGS='-fsanitize=fuzzer-no-link $(CFLAGS)' fuzz-build
-	@set -e; for t in $(notdir $(FUZZ_SRC:.c=)); do echo "== $$t, $(FUZZ_SECONDS) s"; \
+	@set -e; for t in $(FUZZ_TARGETS); do echo "== $$t, $(FUZZ_SECONDS) s"; dict=tests/fuzz/dict/$$t.dict; \
 	    mkdir -p $(BUILD)/fuzz/found/$$t tests/fuzz/corpus/$$t; \
-	    $(BUILD)/fuzz/asan/$$t -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=$(BUILD)/fuzz/found/$$t- \
+	    $(BUILD)/fuzz/asan/$$t -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
+	        $$(test ! -f $$dict || echo -dict=$$dict) -artifact_prefix=$(BUILD)/fuzz/found/$$t- \
 	        $(BUILD)/fuzz/found/$$t tests/fuzz/corpus/$$t; done
 
 .PHONY: fuzz-build

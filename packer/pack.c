@@ -84,8 +84,8 @@ static int share_split(struct pack_result *result, const struct split_source *sp
     char name[64];
 
     *own = *other;
-    snprintf(own->name, sizeof own->name, "%s", split->name);
-    snprintf(own->same_as, sizeof own->same_as, "%s", other->name);
+    memcpy(own->same_as, other->name, sizeof own->same_as);
+    memcpy(own->name, split->name, sizeof own->name);
     if (!directory)
         return 0;
     snprintf(name, sizeof name, "%s.index", other->name);

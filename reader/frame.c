@@ -421,7 +421,7 @@ static void render_modality(struct frame *f, const struct recipe *r, const struc
         p.gains = hsv_gains(r->hue, r->saturation, r->value);
     }
     for (int layer = 0; layer < LAYER_COUNT; layer++)
-        if (layer == LAYER_BASE || (layer == LAYER_MIXUP ? r->mixup : r->cutmix))
+        if (recipe_has_layer(r, layer))
             begin_layer(&p, layer);
     render_rows(&p, target);
 }

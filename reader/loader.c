@@ -73,10 +73,6 @@ struct pins {
     unsigned count;
 };
 
-static bool has_layer(const struct recipe *r, int layer) {
-    return layer == LAYER_BASE || (layer == LAYER_MIXUP ? r->mixup : r->cutmix);
-}
-
 /* Loads a picture; with YPK_BAD_SUBSTITUTE the next good sample's if this one is bad. */
 static int load_picture(struct worker *w, struct picture *picture, bool *substituted, struct error *error) {
     struct ypk_loader *ld = w->loader;
@@ -125,7 +121,7 @@ static int pin_tile(struct worker *w, const struct recipe_tile *tile, struct pin
 static int pin_pictures(struct worker *w, const struct recipe *r, struct pins *pins, struct error *error) {
     int rc = 0;
     for (int layer = 0; layer < LAYER_COUNT; layer++)
-        for (unsigned t = 0; rc == 0 && has_layer(r, layer) && t < r->layers[layer].tile_count; t++)
+        for (unsigned t = 0; rc == 0 && recipe_has_layer(r, layer) && t < r->layers[layer].tile_count; t++)
             rc = pin_tile(w, &r->layers[layer].tiles[t], pins, &pins->pictures.tile[layer][t], error);
     return rc;
 }
@@ -138,7 +134,7 @@ static void unpin(struct ypk_loader *ld, struct pins *pins) {
 static int collect_labels(struct worker *w, const struct recipe *r, const struct pins *pins, struct error *error) {
     const struct index_view *index = &w->loader->dataset->index;
     for (int layer = 0; layer < LAYER_COUNT; layer++) {
-        for (unsigned t = 0; has_layer(r, layer) && t < r->layers[layer].tile_count; t++) {
+        for (unsigned t = 0; recipe_has_layer(r, layer) && t < r->layers[layer].tile_count; t++) {
             const struct picture *picture = pins->pictures.tile[layer][t];
             struct index_sample row;
             int rc = index_sample(index, picture->sample, &row, error);

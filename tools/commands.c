@@ -20,6 +20,7 @@ static const struct command commands[] = {
     {"check", "validate a data set, write nothing", cmd_check},
     {"info", "what a pack holds: splits, classes, sizes, options", cmd_info},
     {"ls", "list a pack's samples, one a line", cmd_ls},
+    {"bench", "how fast batches come, and what bounds them", cmd_bench},
     {"verify", "check every byte of a pack", cmd_verify},
     {"export", "write a pack back as a directory of images and labels", cmd_export},
     {"reindex", "rebuild offsets after shards were compacted", cmd_reindex},

@@ -20,6 +20,7 @@ void commands_print_help(void);
 void commands_print_version(void);
 
 int cmd_pack(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_ls(int argc, char **argv);

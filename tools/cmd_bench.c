@@ -1,0 +1,180 @@
+/* How fast batches come, what they cost, and what bounds them. */
+#include "commands.h"
+
+#include "args.h"
+#include "loader_args.h"
+#include "output.h"
+#include "splits.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct bench {
+    struct loader_args loader;
+    int64_t seconds, step_ms;
+    bool json;
+};
+
+static double now_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* The training step: the consumer is away for that long. */
+static void step(int64_t ms) {
+    struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+    if (ms > 0)
+        nanosleep(&t, NULL);
+}
+
+/* Takes batches until `seconds` have passed. */
+static int take_batches(ypk_loader *loader, const struct bench *b, double seconds, ypk_error *error) {
+    double end = now_seconds() + seconds;
+    int rc = YPK_OK;
+    while (rc == YPK_OK && now_seconds() < end) {
+        ypk_batch batch;
+        rc = ypk_loader_next(loader, &batch, YPK_NO_STREAM, error);
+        if (rc == YPK_OK) {
+            step(b->step_ms);
+            ypk_batch_release(&batch, YPK_NO_STREAM);
+        }
+    }
+    return rc == YPK_END ? YPK_OK : rc;
+}
+
+static ypk_loader_stats difference(const ypk_loader_stats *after, const ypk_loader_stats *before) {
+    ypk_loader_stats d = *after;
+    d.batches -= before->batches;
+    d.samples -= before->samples;
+    d.decodes -= before->decodes;
+    d.seconds -= before->seconds;
+    d.wait_seconds -= before->wait_seconds;
+    d.read_seconds -= before->read_seconds;
+    d.decode_seconds -= before->decode_seconds;
+    d.resize_seconds -= before->resize_seconds;
+    d.warp_seconds -= before->warp_seconds;
+    d.colour_seconds -= before->colour_seconds;
+    d.write_seconds -= before->write_seconds;
+    d.idle_seconds -= before->idle_seconds;
+    return d;
+}
+
+static double per_sample_ms(double seconds, const ypk_loader_stats *s) {
+    return s->samples ? seconds * 1e3 / (double)s->samples : 0;
+}
+
+/* Of the time in which workers did something. */
+static double share(double part, const ypk_loader_stats *s) {
+    double all = s->read_seconds + s->decode_seconds + s->resize_seconds + s->warp_seconds + s->colour_seconds +
+                 s->write_seconds;
+    return all > 0 ? part / all : 0;
+}
+
+static void print_text(const struct bench *b, const ypk_loader_stats *s, const char *noun) {
+    double rate = (double)s->samples / s->seconds;
+    printf("%.0f %s/s (%.1f batches/s) on %s", rate, noun, (double)s->batches / s->seconds,
+           text_counted(s->workers, "worker").text);
+    if (b->step_ms > 0)
+        printf("   the step would wait %.1f %% of the time at %lld ms a step\n", 100 * s->wait_seconds / s->seconds,
+               (long long)b->step_ms);
+    else
+        printf("   no step (--step-ms N measures how long one would wait)\n");
+    output_label(stdout, STYLE_PLAIN, "a sample costs");
+    printf("read %.2f ms   decode %.2f   resize %.2f   warp %.2f   colour %.2f   write %.2f   (one worker)\n",
+           per_sample_ms(s->read_seconds, s), per_sample_ms(s->decode_seconds, s), per_sample_ms(s->resize_seconds, s),
+           per_sample_ms(s->warp_seconds, s), per_sample_ms(s->colour_seconds, s), per_sample_ms(s->write_seconds, s));
+    output_label(stdout, STYLE_PLAIN, "verdict");
+    printf("%s: decoding takes %.0f %% of the workers' time, %.2f decodes a sample\n", s->verdict,
+           100 * share(s->decode_seconds, s), s->samples ? (double)s->decodes / (double)s->samples : 0);
+    output_label(stdout, STYLE_PLAIN, "memory");
+    printf("slots %s   window %s   scratch %s", text_bytes(s->slot_bytes).text, text_bytes(s->window_bytes).text,
+           text_bytes(s->scratch_bytes).text);
+    if (b->loader.memory_limit)
+        printf("   of %s allowed", text_bytes(b->loader.memory_limit).text);
+    printf("\n");
+}
+
+static json_t *make_json(const struct bench *b, const ypk_loader_stats *s) {
+    return json_pack("{s:f, s:f, s:I, s:I, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f, s:f}, s:{s:I, s:I, s:I}, s:i, s:i, s:I, s:s}",
+                     "samples_per_second", (double)s->samples / s->seconds, "batches_per_second",
+                     (double)s->batches / s->seconds, "samples", (json_int_t)s->samples, "decodes", (json_int_t)s->decodes,
+                     "seconds", s->seconds, "wait_ratio", s->wait_seconds / s->seconds, "ms_per_sample", "read",
+                     per_sample_ms(s->read_seconds, s), "decode", per_sample_ms(s->decode_seconds, s), "resize",
+                     per_sample_ms(s->resize_seconds, s), "warp", per_sample_ms(s->warp_seconds, s), "colour",
+                     per_sample_ms(s->colour_seconds, s), "write", per_sample_ms(s->write_seconds, s), "memory_bytes",
+                     "slots", (json_int_t)s->slot_bytes, "window", (json_int_t)s->window_bytes, "scratch",
+                     (json_int_t)s->scratch_bytes, "workers", (int)s->workers, "slots", (int)s->slots, "step_ms",
+                     (json_int_t)b->step_ms, "verdict", s->verdict);
+}
+
+static int measure(const struct bench *b, ypk_dataset *dataset, struct error *error) {
+    ypk_loader_options options;
+    ypk_loader_stats before, after;
+    ypk_loader *loader = NULL;
+    ypk_dataset_info info;
+    ypk_error detail = {0};
+
+    ypk_dataset_get_info(dataset, &info);
+    loader_args_apply(&b->loader, &options);
+    options.epochs = 0;
+    options.close_mosaic = 0;
+    int rc = ypk_loader_create(&loader, dataset, &options, &detail);
+    if (rc == YPK_OK) /* the window fills and the page cache warms up first */
+        rc = take_batches(loader, b, (double)b->seconds * 0.25, &detail);
+    if (rc == YPK_OK) {
+        ypk_loader_get_stats(loader, &before);
+        rc = take_batches(loader, b, (double)b->seconds, &detail);
+        ypk_loader_get_stats(loader, &after);
+    }
+    ypk_loader_destroy(&loader);
+    if (rc != YPK_OK)
+        return splits_error(error, &detail);
+    ypk_loader_stats s = difference(&after, &before);
+    if (b->json)
+        return output_json(make_json(b, &s), EXIT_DONE) == EXIT_DONE ? 0 : error_set(error, ERR_MEMORY, "out of memory");
+    print_text(b, &s, info.modalities == (YPK_RGB | YPK_IR) ? "pairs" : "images");
+    return 0;
+}
+
+static int run(const char *pack, const struct bench *b) {
+    struct splits splits;
+    struct error error = {0};
+    ypk_dataset *dataset = NULL;
+    int rc = splits_open(&splits, pack, &error);
+    if (rc != 0)
+        return output_fail(&error);
+    rc = splits_dataset(&dataset, &splits, b->loader.split, &error);
+    if (rc == 0)
+        rc = measure(b, dataset, &error);
+    ypk_dataset_close(&dataset);
+    splits_close(&splits);
+    return rc == 0 ? EXIT_DONE : output_fail(&error);
+}
+
+int cmd_bench(int argc, char **argv) {
+    struct bench b = {.seconds = 5};
+    struct args args;
+    struct args_option options[ARGS_OPTION_LIMIT];
+    int exit_code;
+    loader_args_init(&b.loader);
+    const struct args_option own[] = {
+        {"seconds", 't', ARGS_INTEGER, "N", "how long to measure, after a quarter of it to warm up", &b.seconds, 1, 3600},
+        {"step-ms", 0, ARGS_INTEGER, "N", "the training step's length, ms", &b.step_ms, 0, 60000},
+        {"json", 0, ARGS_FLAG, NULL, "one JSON object instead of text", &b.json, 0, 0},
+    };
+    const struct args_spec spec = {
+        .command = "bench",
+        .operands = "PACK",
+        .summary = "Runs the loader and says how fast batches come, what a sample costs, what bounds the rate, and where the "
+                   "memory goes.",
+        .examples = "  yolopack bench night.ypk --batch 16 --imgsz 640 --step-ms 40\n",
+        .options = options,
+        .option_count = loader_args_options(options, own, sizeof own / sizeof own[0], &b.loader),
+        .operand_count = 1,
+    };
+    if (!args_parse(&args, &spec, argc, argv, &exit_code))
+        return exit_code;
+    return run(args.operands[0], &b);
+}

@@ -1,0 +1,29 @@
+/* The options of the commands that run a loader: which batches, on how many workers. */
+#ifndef YPK_TOOLS_LOADER_ARGS_H
+#define YPK_TOOLS_LOADER_ARGS_H
+
+#include "args.h"
+#include "yolopack.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct loader_args {
+    const char *split;
+    int64_t batch, image_size, workers, prefetch, seed;
+    uint64_t memory_limit;
+    int channels, dtype;    /* choices, -1 while not given */
+    bool eval, rect;
+};
+
+/* The library's defaults. */
+void loader_args_init(struct loader_args *a);
+
+/* The options of a command: its own rows, then the shared ones, whose targets are in `a`. Returns how many. */
+size_t loader_args_options(struct args_option out[ARGS_OPTION_LIMIT], const struct args_option *own, size_t own_count,
+                           struct loader_args *a);
+
+/* The loader's options as asked for. */
+void loader_args_apply(const struct loader_args *a, ypk_loader_options *out);
+
+#endif
