@@ -21,7 +21,8 @@ once = $(eval $(1) := $$(shell $(2)))$($(1))
 # ---- sources -------------------------------------------------------------------------------------------------------
 
 COMMON = error bytes file suggest record index index_builder codec jpeg pixels exif cpus
-PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_map pair_split pair_label pair decimal label \
+PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_place pair_split pair_map \
+         pair_match pair_label pair_hint pair_sample pair decimal label \
          source_image source_jpeg source_png normalise intake shard pipeline \
          publish manifest pack_manifest class_names part pack_split pack verify reindex
 READER = api_error dataset decoder random permutation matrix placement boxes plan plan_options plan_state \
@@ -93,8 +94,8 @@ $(O)/tests/%.o: LAYER_FLAGS = $(TEST_FLAGS)
 $(O)/tests/unit/%.o: LAYER_FLAGS = $(TEST_FLAGS) $(CRITERION_CFLAGS)
 
 # Code for one instruction set, entered only after asking the machine (reader/cpu.h).
-$(O)/%_avx2.o: ISA = -mavx2 -mfma -mf16c
-$(O)/%_avx512.o: ISA = -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vbmi
+$(O)/%_avx2.o: ISA = -mavx2 -mfma
+$(O)/%_avx512.o: ISA = -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vbmi
 
 # The static library localises symbols in machine code; a link-time-optimised object has none yet.
 $(O)/common/%.o $(O)/reader/%.o: NO_LTO = -fno-lto

@@ -68,7 +68,8 @@ static char *absolute(const char *path) {
 /* The bases to try, in order. */
 static int list_bases(const struct data_yaml *y, struct string_list *bases) {
     char *directory = data_yaml_directory(y->file);
-    char *inside = directory && y->path ? path_join(directory, y->path) : NULL;
+    bool here = y->path && strcmp(y->path, ".") == 0;
+    char *inside = directory && y->path ? path_join(directory, here ? "" : y->path) : NULL;
     int rc = !directory || (y->path && !inside) ? ERR_MEMORY : 0;
     if (rc == 0 && y->path)
         rc = string_list_add(bases, inside); /* `path` itself when it is absolute */

@@ -5,10 +5,10 @@
 #ifndef YPK_PACKER_PAIR_H
 #define YPK_PACKER_PAIR_H
 
+#include "arena.h"
 #include "data_yaml.h"
 #include "error.h"
 #include "report.h"
-#include "scan.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -19,7 +19,8 @@ enum unpaired_policy { UNPAIRED_REJECT, UNPAIRED_RGB_ONLY, UNPAIRED_FAIL };
 struct pair_options {
     const char *dataset;        /* a directory, or a .yaml file */
     const char *rule;           /* --pair: "auto" or NULL, "yolofuse", "dir:RGB=IR", "suffix:RGB=IR", "map:FILE" */
-    const char *labels;         /* --labels: directory of the label files, NULL = found by rule */
+    const char *labels;         /* --labels: directory of the label files, relative to the current directory or, when it
+                                   is not there, to the data set; NULL: found by rule */
     int modalities;             /* --modality: MODALITY_* bits, 0 = what is there */
     enum unpaired_policy unpaired;
     const atomic_bool *cancel;
@@ -48,10 +49,10 @@ struct source_set {
     char *task;                     /* as data.yaml says it, or NULL */
     int keypoint_count, keypoint_dims;
     int modalities;                 /* MODALITY_* bits present in at least one sample */
-    char rule[512];                 /* the line for the user: "images/ + imagesIR/ by name (YOLOFuse layout): 221 pairs in train" */
+    char rule[512];                 /* for the user: "images/ + imagesIR/ by name (YOLOFuse layout): 221 pairs in train" */
     uint64_t rgb_count, ir_count;   /* image files found for each role, before pairing */
     struct report report;           /* unpaired, orphans, skipped, … */
-    void *arena;
+    struct arena arenas[3];         /* what the paths point into */
 };
 
 /*
@@ -59,23 +60,27 @@ struct source_set {
  *   yolofuse          the last component of p named "images" becomes "imagesIR"
  *   dir:A=B           the last component of p equal to A becomes B
  *   suffix:A=B        the stem of p ends with A (A may be empty); A is replaced by B in the same directory
- *   map:FILE          explicit (TSV or JSON Lines)
- * In every rule the partner may have another image suffix ("a.jpg" + "a.png"). `auto` tries yolofuse; then
- * dir: visible=infrared, vi=ir, rgb=ir, RGB=IR, images=image, trainimg=trainimgr, visible=thermal, rgb=thermal,
- * images=ir; then suffix: _co=_ir, _RGB=_PreviewData, _rgb=_ir, _visible=_infrared, =_ir; then, unless modalities asks for a
- * pair, single modality RGB. The first that makes one pair or more is taken.
+ *   map:FILE          explicit (TSV or JSON Lines, see pair_map.h)
+ * In every rule the partner may have another image suffix ("a.jpg" + "a.png"). `auto` takes the lists train_ir, val_ir
+ * and test_ir of data.yaml when it has any (joined by the path inside the split, else by file name); else it tries
+ * yolofuse; then dir: visible=infrared, vi=ir, rgb=ir, RGB=IR, images=image, trainimg=trainimgr, visible=thermal,
+ * rgb=thermal, images=ir; then suffix: _co=_ir, _RGB=_PreviewData, _rgb=_ir, _visible=_infrared, =_ir. The first that
+ * makes one pair or more is taken. When none does: one modality, RGB, unless a rule saw both roles or `modalities` asks
+ * for a pair. With `modalities` RGB or IR a rule only tells the roles apart, and the other role's pictures are left.
  *
- * Splits: those of data.yaml, or the path component after the one that the rule replaces ("images/train/…"), when every
- * image has one of train, val, valid, test, train2017, val2017, test2017 there (valid -> val, *2017 -> the part before);
- * else one split "train".
+ * Splits: those of data.yaml; else one of train, val, valid, test, train2017, val2017, test2017 (valid -> val, *2017 ->
+ * the part before) as the path component after the one that the rule replaces ("images/train/…"; "images" where it
+ * replaces none), or before it ("train/images/…"), or as the first; whichever of the three every picture has; else all
+ * is "train".
  *
- * The label file of p: under `labels` when given (same relative path, then same file name); else the last component
- * "images" (or the rule's A) replaced by "labels"; else beside the image. Suffix ".txt"; with a suffix rule the stem
- * without A is tried as well.
+ * The label file of p: below `labels` when given, at p's path or that without its first component, … to its file name;
+ * else the last component "images" (or the rule's A, or B for IR) replaced by "labels"; else beside the picture. Suffix
+ * ".txt" in any case; with a suffix rule the stem without A is tried as well.
  *
- * Files of one stem in one directory (a.jpg + a.png) are two samples without IR; they share the label. Two candidates for
- * one IR partner are PAIR_AMBIGUOUS. Nothing paired at all is ERR_INPUT with the rules tried, what was seen (stem
- * endings with counts) and the option that would fit, as UX.md sketches.
+ * Files of one stem in one directory (a.jpg + a.png) are two samples without IR; they share the label. Two candidates
+ * for one IR partner are PAIR_AMBIGUOUS. Nothing paired at all is ERR_INPUT with the rules tried, what was seen (stem
+ * endings with counts) and the option that would fit. With paths outside the data set's directory the base is the
+ * deepest directory that holds all.
  */
 int pair_sources(struct source_set *out, const struct pair_options *options, struct error *error);
 void source_set_deinit(struct source_set *set);

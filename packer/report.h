@@ -67,7 +67,8 @@ enum report_action {
     X(RGB_GRAY, "rgb-gray", ACTION_NOTE, "gray picture in the RGB slot", "")                                           \
     X(PAIR_ASPECT, "pair-aspect", ACTION_NOTE, "pair whose aspect ratios differ", "")                                  \
     X(FILE_SKIPPED, "file-skipped", ACTION_NOTE, "file skipped", "")                                                   \
-    X(SPLIT_SHARED, "split-shared", ACTION_NOTE, "split that names the same images as another", "")
+    X(SPLIT_SHARED, "split-shared", ACTION_NOTE, "split that names the same images as another", "")                    \
+    X(YAML_KEY, "yaml-key", ACTION_NOTE, "unknown key in data.yaml", "correct or remove it")
 
 enum report_rule {
 #define X(id, name, action, what, remedy) RULE_##id,

@@ -91,8 +91,18 @@ void path_list_sort(struct path_list *list) {
     list->count = kept;
 }
 
-size_t path_list_lower(const struct path_list *list, const char *prefix) {
-    size_t low = 0, high = list->count;
+size_t path_list_lower(const struct path_list *list, const char *prefix, size_t *hint) {
+    size_t low = 0, high = list->count, near = hint ? *hint : 0;
+    if (near > 0 && near <= list->count && strcmp(list->items[near - 1], prefix) < 0) {
+        low = near; /* rows before it are smaller: double the step until one is not */
+        for (size_t step = 1; low + step < list->count; step *= 2) {
+            if (strcmp(list->items[low + step - 1], prefix) >= 0) {
+                high = low + step - 1;
+                break;
+            }
+            low += step;
+        }
+    }
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (strcmp(list->items[middle], prefix) < 0)
@@ -100,22 +110,14 @@ size_t path_list_lower(const struct path_list *list, const char *prefix) {
         else
             high = middle;
     }
+    if (hint)
+        *hint = low;
     return low;
 }
 
 size_t path_list_find(const struct path_list *list, const char *path, size_t *hint) {
-    for (size_t i = hint ? *hint : 0; hint && i < list->count && i < *hint + 2; i++) {
-        if (strcmp(list->items[i], path) == 0) {
-            *hint = i;
-            return i;
-        }
-    }
-    size_t row = path_list_lower(list, path);
-    if (row == list->count || strcmp(list->items[row], path) != 0)
-        return SIZE_MAX;
-    if (hint)
-        *hint = row;
-    return row;
+    size_t row = path_list_lower(list, path, hint);
+    return row < list->count && strcmp(list->items[row], path) == 0 ? row : SIZE_MAX;
 }
 
 /* ---- what a name says -------------------------------------------------------------------------------------------- */

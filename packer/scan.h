@@ -20,12 +20,12 @@ struct path_list {
 int path_list_add(struct path_list *list, const char *path); /* borrows; 0 or ERR_MEMORY */
 void path_list_sort(struct path_list *list);                 /* and drops duplicates */
 
-/* The row of `path` in a sorted list, or SIZE_MAX. O(log n); O(1) when it is the row at or after *hint, where the row
- * found is left (NULL: no hint). */
-size_t path_list_find(const struct path_list *list, const char *path, size_t *hint);
+/* The first row of a sorted list that is `prefix` or greater, as bytes: what lies below "a/b" begins at that of "a/b/".
+ * O(log n); with *hint (NULL: none), where the result is left, O(log distance) for prefixes asked in ascending order. */
+size_t path_list_lower(const struct path_list *list, const char *prefix, size_t *hint);
 
-/* The first row that is `prefix` or greater, as bytes: rows below a directory "a/b" begin at the one of "a/b/". */
-size_t path_list_lower(const struct path_list *list, const char *prefix);
+/* The row of `path` in a sorted list, or SIZE_MAX. */
+size_t path_list_find(const struct path_list *list, const char *path, size_t *hint);
 
 /* Zero-initialise. */
 struct scan {

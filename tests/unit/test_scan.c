@@ -239,11 +239,15 @@ Test(scan, lists_are_searched_with_and_without_a_hint) {
     for (size_t i = 0; i < 5; i++) {
         cr_assert_eq(path_list_find(&list, sorted[i], &hint), i);
         cr_assert_eq(hint, i);
+        for (size_t near = 0; near < 8; near++) {
+            size_t any = near; /* a hint never changes what is found */
+            cr_assert_eq(path_list_find(&list, sorted[i], &any), i);
+        }
     }
     cr_assert_eq(path_list_find(&list, "a", &hint), 0);
     cr_assert_eq(path_list_find(&list, "aa", &hint), SIZE_MAX);
     cr_assert_eq(path_list_find(&list, "z", NULL), SIZE_MAX);
-    cr_assert_eq(path_list_lower(&list, "a/"), 2);
-    cr_assert_eq(path_list_lower(&list, "z"), 5);
+    cr_assert_eq(path_list_lower(&list, "a/", NULL), 2);
+    cr_assert_eq(path_list_lower(&list, "z", &hint), 5);
     free(list.items);
 }

@@ -1,0 +1,328 @@
+#include "pair.h"
+
+#include "file.h"
+#include "index.h"
+#include "pair_hint.h"
+#include "pairing.h"
+#include "suggest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+/*
+ * data set ──> data.yaml, map ──> paths under one base ──> scan ──> rule ──> roles and partners ──> labels ──> samples
+ *
+ * Pictures are rows of one sorted list from the scan on; whatever is known about them is an array beside it.
+ */
+
+static int no_memory(struct pairing *p) {
+    return error_set(p->error, ERR_MEMORY, "out of memory: %zu pictures", p->scan.images.count);
+}
+
+/* ---- what the data set says about itself ------------------------------------------------------------------------- */
+
+static int note_unknown_keys(struct pairing *p) {
+    static const char *const known[] = {"path",    "train", "val", "test", "train_ir", "val_ir",
+                                        "test_ir", "names", "nc",  "task", "kpt_shape"};
+    const struct string_list *keys = &p->yaml.unknown_keys;
+    for (size_t i = 0; i < keys->count; i++) {
+        const char *text = keys->items[i], *end = strrchr(text, '(');
+        char *key = strndup(text, end && end > text ? (size_t)(end - text) - 1 : strlen(text));
+        const char *near = key ? suggest_nearest(key, known, sizeof known / sizeof *known) : NULL;
+        struct span value = {(const uint8_t *)text, strlen(text)};
+        int rc = !key ? ERR_MEMORY
+                      : report_add(&p->out->report, RULE_YAML_KEY, path_base(p->yaml.file), 0, 0, value,
+                                   "nothing is known about this key%s%s%s", near ? " (did you mean " : "",
+                                   near ? near : "", near ? "?)" : "");
+        free(key);
+        if (rc != 0)
+            return no_memory(p);
+    }
+    return 0;
+}
+
+static int read_yaml(struct pairing *p, const char *file) {
+    int rc = data_yaml_read(&p->yaml, file, p->error);
+    if (rc != 0)
+        return rc;
+    struct source_set *out = p->out;
+    out->names = p->yaml.names;
+    p->yaml.names = (struct string_list){0};
+    out->task = p->yaml.task;
+    p->yaml.task = NULL;
+    out->keypoint_count = p->yaml.keypoint_count;
+    out->keypoint_dims = p->yaml.keypoint_dims;
+    return note_unknown_keys(p);
+}
+
+static int open_dataset(struct pairing *p) {
+    const char *dataset = p->options->dataset, *suffix = path_suffix(dataset);
+    struct stat st;
+    char *file = NULL;
+    int rc = 0;
+    if (stat(dataset, &st) != 0)
+        return errno == ENOENT ? path_missing(dataset, p->error) : error_set_errno(p->error, errno, "%s", dataset);
+    if (S_ISDIR(st.st_mode))
+        rc = data_yaml_locate(&file, dataset, p->error);
+    else if (strcasecmp(suffix, "yaml") != 0 && strcasecmp(suffix, "yml") != 0)
+        return error_set(p->error, ERR_INPUT, "%s: neither a directory nor a .yaml file", dataset);
+    if (rc == 0 && (file || !S_ISDIR(st.st_mode)))
+        rc = read_yaml(p, file ? file : dataset);
+    free(file);
+    return rc != 0 ? rc : pair_places_init(&p->places, p->yaml.file ? p->yaml.base : dataset, p->error);
+}
+
+/* ---- what lies there --------------------------------------------------------------------------------------------- */
+
+/* Reads every list of paths and brings them under one base. */
+static int read_lists(struct pairing *p) {
+    struct path_list *lists[4 * PAIR_SPLIT_LIMIT + 3];
+    int rc = p->yaml.file ? split_plans_read(&p->plans, &p->places, &p->yaml, &p->out->report, p->error) : 0;
+    if (rc == 0 && p->rule.kind == PAIR_BY_MAP)
+        rc = pair_map_read(&p->map, &p->places, p->places.base, p->rule.map_file, p->error);
+    if (rc != 0)
+        return rc;
+    split_plans_lists(&p->plans, lists);
+    lists[4 * PAIR_SPLIT_LIMIT] = &p->map.rgb;
+    lists[4 * PAIR_SPLIT_LIMIT + 1] = &p->map.ir;
+    lists[4 * PAIR_SPLIT_LIMIT + 2] = &p->map.label;
+    if (pair_places_settle(&p->places, lists, sizeof lists / sizeof *lists) != 0)
+        return no_memory(p);
+    p->out->base = strdup(p->places.base);
+    return p->out->base ? 0 : no_memory(p);
+}
+
+static int scan_base(struct pairing *p) {
+    int rc = 0;
+    for (size_t i = 0; i < p->places.subs.count && rc == 0; i++)
+        rc = scan_directory(&p->scan, p->out->base, p->places.subs.items[i], &p->out->report, p->options->cancel,
+                            p->error);
+    if (rc == 0 && p->scan.images.count == 0)
+        rc = error_set(p->error, ERR_INPUT,
+                       "%s: no picture in it (jpg, jpeg, png, bmp, tif, webp; %zu .txt files, %llu others skipped)",
+                       p->out->base, p->scan.labels.count, (unsigned long long)p->scan.skipped_count);
+    if (rc == 0 && p->scan.images.count >= PAIR_AMBIGUOUS)
+        rc = error_set(p->error, ERR_UNSUPPORTED, "%s: over 4,294,967,293 pictures: pack it in parts", p->out->base);
+    return rc != 0 ? rc : split_plans_resolve(&p->plans, &p->places, &p->scan.images, &p->out->report, p->error);
+}
+
+/* ---- the rule ---------------------------------------------------------------------------------------------------- */
+
+static bool wants_pairs(const struct pairing *p) {
+    return p->options->modalities == (MODALITY_RGB | MODALITY_IR);
+}
+
+static bool wants_one(const struct pairing *p) {
+    return p->options->modalities == MODALITY_RGB || p->options->modalities == MODALITY_IR;
+}
+
+static int match_single(struct pairing *p) {
+    p->rule = (struct pair_rule){.kind = PAIR_SINGLE};
+    enum pair_role role = p->options->modalities == MODALITY_IR ? ROLE_IR : ROLE_RGB;
+    return pair_match_single(&p->table, &p->scan.images, role) == 0 ? 0 : no_memory(p);
+}
+
+static int match_by_path(struct pairing *p, const struct pair_rule *rule) {
+    p->rule = *rule;
+    return pair_match_rule(&p->table, &p->scan.images, rule) == 0 ? 0 : no_memory(p);
+}
+
+static int match_lists(struct pairing *p) {
+    p->rule = (struct pair_rule){.kind = PAIR_BY_LIST};
+    int rc = pair_match_none(&p->table, &p->scan.images);
+    for (size_t i = 0; i < p->plans.count && rc == 0; i++) {
+        const struct split_plan *plan = &p->plans.items[i];
+        rc = pair_match_lists(&p->table, &p->scan.images, plan->members[0], plan->member_count[0], plan->members[1],
+                              plan->member_count[1]);
+    }
+    return rc == 0 ? 0 : no_memory(p);
+}
+
+/* The row of a path that the map names, PAIR_NONE (and, for a name, a row of the report) if it is not there. */
+static int find_mapped(struct pairing *p, const char *path, size_t *hint, uint32_t *out) {
+    size_t row = path ? path_list_find(&p->scan.images, path, hint) : SIZE_MAX;
+    *out = row == SIZE_MAX ? PAIR_NONE : (uint32_t)row;
+    if (!path || row != SIZE_MAX)
+        return 0;
+    return report_add(&p->out->report, RULE_LIST_MISSING, path, 0, 0, (struct span){0}, "the map names it: not there");
+}
+
+static int match_map(struct pairing *p) {
+    size_t hints[2] = {0};
+    p->map_label = calloc(p->scan.images.count, sizeof *p->map_label);
+    int rc = p->map_label ? pair_match_none(&p->table, &p->scan.images) : ERR_MEMORY;
+    for (size_t i = 0; i < p->map.rgb.count && rc == 0; i++) {
+        uint32_t rgb = PAIR_NONE, ir = PAIR_NONE;
+        rc = find_mapped(p, p->map.rgb.items[i], &hints[0], &rgb);
+        if (rc == 0)
+            rc = find_mapped(p, p->map.ir.items[i], &hints[1], &ir);
+        if (rc != 0 || (rgb == PAIR_NONE && ir == PAIR_NONE))
+            continue;
+        pair_match_add(&p->table, rgb, ir);
+        p->map_label[rgb != PAIR_NONE ? rgb : ir] = p->map.label.items[i];
+    }
+    return rc == 0 ? 0 : no_memory(p);
+}
+
+/* The first rule that makes a pair. Without one: one modality, its pictures told apart by the first rule that sees both
+ * roles. */
+static int match_auto(struct pairing *p) {
+    const struct pair_rule *rule, *parting = NULL;
+    if (p->plans.has_ir)
+        return match_lists(p);
+    for (size_t i = 0; (rule = pair_rule_auto(i)); i++) {
+        int rc = match_by_path(p, rule);
+        if (rc != 0 || p->table.pair_count > 0)
+            return rc;
+        if (!parting && p->table.rgb_count > 0 && p->table.ir_count > 0)
+            parting = rule;
+    }
+    if (wants_pairs(p) || (parting && !wants_one(p)))
+        return pair_hint_nothing(&p->scan.images, NULL, p->error);
+    return parting ? match_by_path(p, parting) : match_single(p);
+}
+
+static int match(struct pairing *p, bool automatic) {
+    if (automatic)
+        return match_auto(p);
+    if (p->rule.kind == PAIR_BY_MAP)
+        return match_map(p);
+    const struct pair_rule rule = p->rule;
+    return match_by_path(p, &rule);
+}
+
+/* Decides what a sample is, once roles and partners are known. */
+static int choose_kind(struct pairing *p) {
+    const struct pair_table *t = &p->table;
+    bool one_role = p->rule.kind == PAIR_SINGLE || (p->rule.kind == PAIR_BY_MAP && (!t->rgb_count || !t->ir_count));
+    if (wants_one(p) || (one_role && !wants_pairs(p))) {
+        bool infrared = wants_one(p) ? p->options->modalities == MODALITY_IR : t->ir_count > 0;
+        p->kind = infrared ? SAMPLE_IR : SAMPLE_RGB;
+        return 0;
+    }
+    p->kind = SAMPLE_PAIR;
+    if (t->pair_count > 0)
+        return 0;
+    if (p->rule.kind == PAIR_BY_MAP || p->rule.kind == PAIR_BY_LIST)
+        return error_set(p->error, ERR_INPUT, "%s: no pair in it: %llu RGB and %llu IR pictures",
+                         p->rule.kind == PAIR_BY_MAP ? p->rule.map_file : p->yaml.file,
+                         (unsigned long long)t->rgb_count, (unsigned long long)t->ir_count);
+    return pair_hint_nothing(&p->scan.images, &p->rule, p->error);
+}
+
+/* ---- labels ------------------------------------------------------------------------------------------------------ */
+
+static bool is_directory(const char *path) {
+    struct stat st;
+    return path && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Scans the directory of --labels and sets the prefix that makes its files paths of samples: relative to the base when
+ * it lies inside, else absolute. */
+static int scan_labels(struct pairing *p) {
+    const char *given = p->options->labels;
+    char *inside = path_join(p->out->base, given);
+    const char *directory = is_directory(given) ? given : inside;
+    struct pair_places places = {0};
+    int rc = inside ? pair_places_init(&places, p->out->base, p->error) : no_memory(p);
+    if (rc == 0 && !is_directory(directory))
+        rc = path_missing(directory, p->error);
+    if (rc == 0)
+        rc = scan_directory(&p->label_scan, directory, "", NULL, p->options->cancel, p->error);
+    const char *place = rc == 0 ? pair_places_put_directory(&places, directory) : NULL;
+    if (place)
+        p->label_prefix = arena_text(&p->label_scan.arena, place, strlen(place));
+    if (rc == 0 && !p->label_prefix)
+        rc = no_memory(p);
+    pair_places_deinit(&places);
+    free(inside);
+    return rc;
+}
+
+static int find_labels(struct pairing *p) {
+    int rc = p->options->labels ? scan_labels(p) : 0;
+    if (rc != 0)
+        return rc;
+    p->label_of = malloc(p->scan.images.count * sizeof *p->label_of);
+    if (!p->label_of)
+        return no_memory(p);
+    const struct pair_labels labels = {
+        .files = p->label_prefix ? &p->label_scan.labels : &p->scan.labels,
+        .directory = p->label_prefix,
+        .given = p->map_label,
+    };
+    return pair_labels_find(p->label_of, &labels, &p->scan.images, &p->rule, &p->out->report, p->error);
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+static int make_samples(struct pairing *p) {
+    p->marked = calloc(p->scan.images.count, 1);
+    p->reported = calloc(p->scan.images.count, 1);
+    if (!p->marked || !p->reported)
+        return no_memory(p);
+    p->out->rgb_count = p->table.rgb_count;
+    p->out->ir_count = p->table.ir_count;
+    return pairing_make_samples(p);
+}
+
+/* What the samples point into goes to the set; everything else is freed. */
+static void pairing_deinit(struct pairing *p) {
+    struct arena *arenas[] = {&p->scan.arena, &p->label_scan.arena, &p->places.arena};
+    for (int i = 0; i < 3; i++) {
+        p->out->arenas[i] = *arenas[i];
+        *arenas[i] = (struct arena){0};
+    }
+    scan_deinit(&p->scan);
+    scan_deinit(&p->label_scan);
+    pair_places_deinit(&p->places);
+    split_plans_deinit(&p->plans);
+    pair_map_deinit(&p->map);
+    pair_table_deinit(&p->table);
+    data_yaml_deinit(&p->yaml);
+    free(p->label_of);
+    free(p->map_label);
+    free(p->marked);
+    free(p->reported);
+}
+
+int pair_sources(struct source_set *out, const struct pair_options *options, struct error *error) {
+    struct pairing p = {.options = options, .out = out, .error = error};
+    bool automatic = !options->rule || strcmp(options->rule, "auto") == 0;
+    *out = (struct source_set){0};
+    int rc = automatic ? 0 : pair_rule_parse(&p.rule, options->rule, error);
+    if (rc == 0)
+        rc = open_dataset(&p);
+    if (rc == 0)
+        rc = read_lists(&p);
+    if (rc == 0)
+        rc = scan_base(&p);
+    if (rc == 0)
+        rc = match(&p, automatic);
+    if (rc == 0)
+        rc = choose_kind(&p);
+    if (rc == 0)
+        rc = find_labels(&p);
+    if (rc == 0)
+        rc = make_samples(&p);
+    pairing_deinit(&p);
+    if (rc != 0)
+        source_set_deinit(out);
+    return rc;
+}
+
+void source_set_deinit(struct source_set *set) {
+    for (size_t i = 0; i < set->split_count; i++)
+        free(set->splits[i].samples);
+    for (size_t i = 0; i < sizeof set->arenas / sizeof *set->arenas; i++)
+        arena_deinit(&set->arenas[i]);
+    string_list_deinit(&set->names);
+    report_deinit(&set->report);
+    free(set->task);
+    free(set->base);
+    *set = (struct source_set){0};
+}
