@@ -45,7 +45,9 @@ const struct convert_rows *convert_for(enum cpu_level level) {
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-size_t number_bytes(enum number_type type) { return type == NUMBER_U8 ? 1 : type == NUMBER_F32 ? 4 : 2; }
+size_t number_bytes(enum number_type type) {
+    return type == NUMBER_U8 ? 1 : type == NUMBER_F32 ? 4 : 2;
+}
 
 static uint32_t bits_of(float v) {
     uint32_t bits;
@@ -59,15 +61,17 @@ static uint32_t round_bits(uint32_t bits, int count) {
     return (bits + ((UINT32_C(1) << (count - 1)) - 1) + odd) >> count;
 }
 
-static uint16_t to_bf16(float v) { return (uint16_t)round_bits(bits_of(v), 16); }
+static uint16_t to_bf16(float v) {
+    return (uint16_t)round_bits(bits_of(v), 16);
+}
 
 static uint16_t to_f16(float v) {
     const uint32_t bits = bits_of(v), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
-    if (magnitude >= 0x47800000)            /* 65536 and more, infinity */
+    if (magnitude >= 0x47800000) /* 65536 and more, infinity */
         return (uint16_t)(sign | 0x7c00);
-    if (magnitude >= 0x38800000)            /* normal; rounding may carry up to infinity, which is right */
+    if (magnitude >= 0x38800000) /* normal; rounding may carry up to infinity, which is right */
         return (uint16_t)(sign | round_bits(magnitude - 0x38000000, 13));
-    const int shift = 126 - (int)(magnitude >> 23);    /* subnormal: in units of 2^-24 */
+    const int shift = 126 - (int)(magnitude >> 23); /* subnormal: in units of 2^-24 */
     if (shift > 24)
         return (uint16_t)sign;
     return (uint16_t)(sign | round_bits((magnitude & 0x7fffff) | 0x800000, shift));

@@ -1,6 +1,6 @@
 /*
- * Rows of bytes on their way in and out: planes and interleaved pixels, mirrored rows, blends, look-ups, and the last step
- * to the number type of a batch.
+ * Rows of bytes on their way in and out: planes and interleaved pixels, mirrored rows, blends, look-ups, and the last
+ * step to the number type of a batch.
  */
 #ifndef YPK_READER_CONVERT_H
 #define YPK_READER_CONVERT_H
@@ -40,7 +40,7 @@ size_t number_bytes(enum number_type type);
 struct number_table {
     enum number_type type;
     union {
-        uint16_t half[256];     /* F16 and BF16, as bits */
+        uint16_t half[256]; /* F16 and BF16, as bits */
         float single[256];
     } of;
 };
@@ -49,7 +49,7 @@ struct number_table {
  * no table: levels stay as they are. mean 0 and deviation 1 give x / 255 as PyTorch computes it. */
 void number_table_init(struct number_table *table, enum number_type type, float mean, float deviation);
 
-/* Writes `count` levels as numbers, `step` numbers apart: 1 for a plane, the number of channels for interleaved pixels. */
+/* Writes `count` levels as numbers, `step` numbers apart: 1 for a plane, the channels of interleaved pixels. */
 void number_row(void *dst, size_t step, const uint8_t *levels, size_t count, const struct number_table *table);
 
 #endif

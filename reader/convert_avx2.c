@@ -4,15 +4,21 @@
 
 #define X (-1)
 
-static inline __m256i load256(const uint8_t *p) { return _mm256_loadu_si256((const __m256i *)(const void *)p); }
-static inline void store256(uint8_t *p, __m256i v) { _mm256_storeu_si256((__m256i *)(void *)p, v); }
+static inline __m256i load256(const uint8_t *p) {
+    return _mm256_loadu_si256((const __m256i *)(const void *)p);
+}
+static inline void store256(uint8_t *p, __m256i v) {
+    _mm256_storeu_si256((__m256i *)(void *)p, v);
+}
 
 static inline __m256i two_lanes(const uint8_t *low, const uint8_t *high) {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)low)),
                                    _mm_loadu_si128((const __m128i *)(const void *)high), 1);
 }
 
-static inline __m256i both(__m128i v) { return _mm256_broadcastsi128_si256(v); }
+static inline __m256i both(__m128i v) {
+    return _mm256_broadcastsi128_si256(v);
+}
 
 static inline __m256i pick3(__m256i a, __m256i b, __m256i c, __m128i from_a, __m128i from_b, __m128i from_c) {
     return _mm256_or_si256(_mm256_or_si256(_mm256_shuffle_epi8(a, both(from_a)), _mm256_shuffle_epi8(b, both(from_b))),
@@ -49,15 +55,18 @@ static void join(uint8_t *interleaved, const uint8_t *const planes[3], size_t co
     for (; i + 32 <= count; i += 32) {
         uint8_t *const p = interleaved + 3 * i;
         const __m256i r = load256(planes[0] + i), g = load256(planes[1] + i), b = load256(planes[2] + i);
-        store_lanes(p, p + 48, pick3(r, g, b, _mm_setr_epi8(0, X, X, 1, X, X, 2, X, X, 3, X, X, 4, X, X, 5),
-                                     _mm_setr_epi8(X, 0, X, X, 1, X, X, 2, X, X, 3, X, X, 4, X, X),
-                                     _mm_setr_epi8(X, X, 0, X, X, 1, X, X, 2, X, X, 3, X, X, 4, X)));
-        store_lanes(p + 16, p + 64, pick3(r, g, b, _mm_setr_epi8(X, X, 6, X, X, 7, X, X, 8, X, X, 9, X, X, 10, X),
-                                          _mm_setr_epi8(5, X, X, 6, X, X, 7, X, X, 8, X, X, 9, X, X, 10),
-                                          _mm_setr_epi8(X, 5, X, X, 6, X, X, 7, X, X, 8, X, X, 9, X, X)));
-        store_lanes(p + 32, p + 80, pick3(r, g, b, _mm_setr_epi8(X, 11, X, X, 12, X, X, 13, X, X, 14, X, X, 15, X, X),
-                                          _mm_setr_epi8(X, X, 11, X, X, 12, X, X, 13, X, X, 14, X, X, 15, X),
-                                          _mm_setr_epi8(10, X, X, 11, X, X, 12, X, X, 13, X, X, 14, X, X, 15)));
+        store_lanes(p, p + 48,
+                    pick3(r, g, b, _mm_setr_epi8(0, X, X, 1, X, X, 2, X, X, 3, X, X, 4, X, X, 5),
+                          _mm_setr_epi8(X, 0, X, X, 1, X, X, 2, X, X, 3, X, X, 4, X, X),
+                          _mm_setr_epi8(X, X, 0, X, X, 1, X, X, 2, X, X, 3, X, X, 4, X)));
+        store_lanes(p + 16, p + 64,
+                    pick3(r, g, b, _mm_setr_epi8(X, X, 6, X, X, 7, X, X, 8, X, X, 9, X, X, 10, X),
+                          _mm_setr_epi8(5, X, X, 6, X, X, 7, X, X, 8, X, X, 9, X, X, 10),
+                          _mm_setr_epi8(X, 5, X, X, 6, X, X, 7, X, X, 8, X, X, 9, X, X)));
+        store_lanes(p + 32, p + 80,
+                    pick3(r, g, b, _mm_setr_epi8(X, 11, X, X, 12, X, X, 13, X, X, 14, X, X, 15, X, X),
+                          _mm_setr_epi8(X, X, 11, X, X, 12, X, X, 13, X, X, 14, X, X, 15, X),
+                          _mm_setr_epi8(10, X, X, 11, X, X, 12, X, X, 13, X, X, 14, X, X, 15)));
     }
     const uint8_t *const rest[3] = {planes[0] + i, planes[1] + i, planes[2] + i};
     convert_rows_plain.join(interleaved + 3 * i, rest, count - i);
@@ -90,8 +99,8 @@ static void blend(uint8_t *row, const uint8_t *other, size_t count, int32_t rati
     size_t i = 0;
     for (; i + 32 <= count; i += 32) {
         const __m256i low = _mm256_packus_epi32(blend8(row + i, other + i, k), blend8(row + i + 8, other + i + 8, k));
-        const __m256i high = _mm256_packus_epi32(blend8(row + i + 16, other + i + 16, k),
-                                                 blend8(row + i + 24, other + i + 24, k));
+        const __m256i high =
+            _mm256_packus_epi32(blend8(row + i + 16, other + i + 16, k), blend8(row + i + 24, other + i + 24, k));
         store256(row + i, _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high),
                                                       _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
     }
@@ -107,8 +116,8 @@ static void look_up(uint8_t *row, size_t count, const uint8_t table[256]) {
         for (int t = 0; t < 16; t++) {
             const __m256i part = both(_mm_loadu_si128((const __m128i *)(const void *)(table + 16 * t)));
             const __m256i relative = _mm256_sub_epi8(index, _mm256_set1_epi8((char)(16 * t)));
-            found = _mm256_or_si256(found, _mm256_shuffle_epi8(part, _mm256_adds_epu8(relative,
-                                                                                      _mm256_set1_epi8(0x70))));
+            found =
+                _mm256_or_si256(found, _mm256_shuffle_epi8(part, _mm256_adds_epu8(relative, _mm256_set1_epi8(0x70))));
         }
         store256(row + i, found);
     }

@@ -3,7 +3,7 @@
 #if defined(__x86_64__)
 
 enum cpu_level cpu_level(void) {
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("f16c"))
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
         return CPU_PLAIN;
     if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
         !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl") ||
@@ -14,6 +14,8 @@ enum cpu_level cpu_level(void) {
 
 #else
 
-enum cpu_level cpu_level(void) { return CPU_PLAIN; }
+enum cpu_level cpu_level(void) {
+    return CPU_PLAIN;
+}
 
 #endif

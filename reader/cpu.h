@@ -3,9 +3,9 @@
 #define YPK_READER_CPU_H
 
 enum cpu_level {
-    CPU_PLAIN = 0,  /* C only */
-    CPU_AVX2 = 1,   /* x86-64 with AVX2, FMA and F16C */
-    CPU_AVX512 = 2  /* and AVX-512 F, BW, DQ, VL, VBMI */
+    CPU_PLAIN = 0, /* C only */
+    CPU_AVX2 = 1,  /* x86-64 with AVX2 and FMA */
+    CPU_AVX512 = 2 /* and AVX-512 F, BW, DQ, VL, VBMI */
 };
 
 /* The best level of this machine and operating system. */

@@ -1,6 +1,8 @@
 #include "hsv.h"
 
-static int clamp_int(int64_t v, int low, int high) { return v < low ? low : v > high ? high : (int)v; }
+static int clamp_int(int64_t v, int low, int high) {
+    return v < low ? low : v > high ? high : (int)v;
+}
 
 struct hsv_gains hsv_gains(int32_t hue, int32_t saturation, int32_t value) {
     const int64_t one = 1 << 20;
@@ -14,7 +16,9 @@ struct hsv_gains hsv_gains(int32_t hue, int32_t saturation, int32_t value) {
 }
 
 /* round(numerator / x), as OpenCV's tables of 1/4096 have it; 0 is never asked with a non-zero factor. */
-static int reciprocal(int numerator, int x) { return x == 0 ? 0 : (2 * numerator + x) / (2 * x); }
+static int reciprocal(int numerator, int x) {
+    return x == 0 ? 0 : (2 * numerator + x) / (2 * x);
+}
 
 /* How far one channel falls from `value`: distance 0 leaves it, 1 takes the whole saturation away. 1 - s * distance is
  * rounded once, as a fused multiply-add does it; in double precision the product is exact, and for these operands
@@ -26,8 +30,12 @@ static uint8_t channel(float value, float saturation, float distance) {
     return (uint8_t)(v * 255.0f);
 }
 
-static float larger(float a, float b) { return a > b ? a : b; }
-static float smaller(float a, float b) { return a < b ? a : b; }
+static float larger(float a, float b) {
+    return a > b ? a : b;
+}
+static float smaller(float a, float b) {
+    return a < b ? a : b;
+}
 
 void hsv_row_plain(uint8_t *red, uint8_t *green, uint8_t *blue, size_t count, const struct hsv_gains *gains) {
     for (size_t i = 0; i < count; i++) {

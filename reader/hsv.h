@@ -16,8 +16,8 @@
 /* What the three look-up tables hold, as numbers: hue' = (hue + hue_shift) mod 180; saturation' and value' =
  * min(255, x * gain >> 15). */
 struct hsv_gains {
-    uint8_t hue_shift;      /* 0-179 */
-    uint32_t saturation;    /* 32768 is 1.0; at most 65536 */
+    uint8_t hue_shift;   /* 0-179 */
+    uint32_t saturation; /* 32768 is 1.0; at most 65536 */
     uint32_t value;
 };
 

@@ -18,7 +18,9 @@ static inline __m256 short8(const int16_t *p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)p)));
 }
 
-static inline __m256i load(const uint8_t *p) { return _mm256_loadu_si256((const __m256i *)p); }
+static inline __m256i load(const uint8_t *p) {
+    return _mm256_loadu_si256((const __m256i *)p);
+}
 
 static void to_stage(struct stage *stage, __m256i r, __m256i g, __m256i b) {
     const __m256i highest = _mm256_max_epu8(r, _mm256_max_epu8(g, b));
@@ -44,8 +46,12 @@ static void to_stage(struct stage *stage, __m256i r, __m256i g, __m256i b) {
     _mm256_storeu_si256((__m256i *)(stage->turn + 16), _mm256_permute2x128_si256(turn[0], turn[1], 0x31));
 }
 
-static inline __m256 nearest(__m256 x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-static inline __m256 down(__m256 x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
+static inline __m256 nearest(__m256 x) {
+    return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+static inline __m256 down(__m256 x) {
+    return _mm256_round_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
 
 static inline __m256 gained(__m256 x, __m256 gain) {
     return down(_mm256_min_ps(_mm256_mul_ps(x, gain), _mm256_set1_ps(255.0f)));
@@ -73,7 +79,7 @@ static inline void eight(__m256i out[3], const struct stage *stage, int i, const
     const __m256 half = _mm256_set1_ps(0.5f), round = _mm256_set1_ps(180.0f);
     __m256 hue = down(_mm256_fmadd_ps(_mm256_mul_ps(short8(stage->turn + i), per_diff), scale, gains->hue));
     __m256 less = _mm256_add_ps(hue, round);
-    hue = _mm256_blendv_ps(hue, less, hue);         /* by the sign */
+    hue = _mm256_blendv_ps(hue, less, hue); /* by the sign */
     less = _mm256_sub_ps(hue, round);
     hue = _mm256_blendv_ps(less, hue, less);
     __m256 saturation = down(_mm256_fmadd_ps(_mm256_mul_ps(diff, per_value), scale, half));
@@ -91,8 +97,7 @@ static inline void eight(__m256i out[3], const struct stage *stage, int i, const
 
 static inline void store32(uint8_t *p, __m256i a, __m256i b, __m256i c, __m256i d) {
     const __m256i bytes = _mm256_packus_epi16(_mm256_packus_epi32(a, b), _mm256_packus_epi32(c, d));
-    _mm256_storeu_si256((__m256i *)p,
-                        _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
+    _mm256_storeu_si256((__m256i *)p, _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
 }
 
 void hsv_row_avx2(uint8_t *r, uint8_t *g, uint8_t *b, size_t count, const struct hsv_gains *gains) {

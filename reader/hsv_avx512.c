@@ -7,8 +7,12 @@ struct gains16 {
     __m512 hue, saturation, value;
 };
 
-static inline __m512 nearest(__m512 x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-static inline __m512 down(__m512 x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
+static inline __m512 nearest(__m512 x) {
+    return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+static inline __m512 down(__m512 x) {
+    return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
 
 static inline __m512 gained(__m512 x, __m512 gain) {
     return down(_mm512_min_ps(_mm512_mul_ps(x, gain), _mm512_set1_ps(255.0f)));

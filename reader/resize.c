@@ -12,20 +12,20 @@
 #define WEIGHT_ONE 2048
 #define CHANNELS 3
 #define GROUP_BYTES 16
-#define ROW_PAD 32          /* entries: vertical may read that far */
+#define ROW_PAD 32 /* entries: vertical may read that far */
 
 struct resize {
     const struct resize_rows *rows;
     enum cpu_level level;
     struct resize_columns columns;
-    int source_width, width;    /* what `columns` is for; 0 at first */
+    int source_width, width; /* what `columns` is for; 0 at first */
     int group_count;
-    bool narrow;                /* every group spans 16 source columns or less */
-    size_t row_pitch;           /* entries */
-    int16_t *horizontal[2];     /* two source rows at the result's columns, [channel][row_pitch] */
+    bool narrow;            /* every group spans 16 source columns or less */
+    size_t row_pitch;       /* entries */
+    int16_t *horizontal[2]; /* two source rows at the result's columns, [channel][row_pitch] */
     int horizontal_y[2];
     size_t line_pitch;
-    uint8_t *line;              /* one source row as planes, [channel][line_pitch] */
+    uint8_t *line; /* one source row as planes, [channel][line_pitch] */
     void *memory;
 };
 
@@ -92,14 +92,14 @@ void resize_destroy(struct resize **resize) {
 
 /* ---- positions --------------------------------------------------------------------------------------------------- */
 
-/* The source position of result pixel i, in single precision as OpenCV has it, and the scale from the rounded inverse. */
+/* The source position of result pixel i: in single precision, the scale from its rounded inverse, as OpenCV has it. */
 static float position(int i, int source, int result) {
     const double scale = 1.0 / ((double)result / source);
     return (float)((i + 0.5) * scale - 0.5);
 }
 
 struct taps {
-    int first;                  /* the second is beside it */
+    int first; /* the second is beside it */
     int weight_first, weight_second;
 };
 
@@ -161,7 +161,7 @@ static int horizontal_row(struct resize *r, const struct pixels *in, int y, int 
     const uint8_t *const row = in->data + (size_t)y * in->stride;
     const struct resize_rows *const rows = r->narrow ? r->rows : &resize_rows_plain;
     uint8_t *const line[CHANNELS] = {r->line, r->line + r->line_pitch, r->line + 2 * r->line_pitch};
-    const bool is_plane = in->channels == 1 && in->width > 1;   /* a row of one pixel has no right tap */
+    const bool is_plane = in->channels == 1 && in->width > 1; /* a row of one pixel has no right tap */
     if (in->channels == CHANNELS)
         convert_for(r->level)->split(line, row, in->width);
     else if (!is_plane)
@@ -173,7 +173,9 @@ static int horizontal_row(struct resize *r, const struct pixels *in, int y, int 
     return slot;
 }
 
-static int clamp(int v, int high) { return v < 0 ? 0 : v > high ? high : v; }
+static int clamp(int v, int high) {
+    return v < 0 ? 0 : v > high ? high : v;
+}
 
 static void copy_planes(const struct resize *r, uint8_t *const *planes, size_t stride, const struct pixels *in) {
     for (size_t y = 0; y < in->height; y++) {

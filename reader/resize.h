@@ -1,7 +1,7 @@
 /*
  * Bilinear resize of 8-bit pictures into planes, byte for byte what cv2.resize with INTER_LINEAR gives.
  *
- *   source row (R,G,B interleaved, or one plane) ──planes──> ──horizontal, weights in 1/2048──> two rows ──vertical──> planes
+ *   source row (R,G,B or one plane) ──> planes ──horizontal, 1/2048──> two rows ──vertical──> rows of planes
  *
  * OpenCV's fixed point: horizontal sums lose 4 bits, vertical products 16, and the end is rounded from quarters.
  */
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RESIZE_LIMIT 65535  /* largest side of either picture, px */
+#define RESIZE_LIMIT 65535 /* largest side of either picture, px */
 
 /* Scratch and tables of one thread. */
 struct resize;

@@ -4,14 +4,14 @@
 
 #include "resize.h"
 
-#define RESIZE_GROUP 8  /* result columns that share one 16-byte load */
+#define RESIZE_GROUP 8 /* result columns that share one 16-byte load */
 
 /* Where result columns come from. Padded to whole groups. */
 struct resize_columns {
-    int32_t *first;     /* per column: the left tap; the right one is beside it */
-    int32_t *base;      /* per group: where its load begins */
-    uint8_t *shuffle;   /* per column: left and right tap, relative to base */
-    int16_t *weight;    /* per column: weights of the two taps, together 2048 */
+    int32_t *first;   /* per column: the left tap; the right one is beside it */
+    int32_t *base;    /* per group: where its load begins */
+    uint8_t *shuffle; /* per column: left and right tap, relative to base */
+    int16_t *weight;  /* per column: weights of the two taps, together 2048 */
 };
 
 struct resize_rows {

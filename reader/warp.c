@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRID 32             /* positions a pixel */
-#define AFFINE_ONE 1024     /* OpenCV adds up affine positions in 1/1024 px */
+#define GRID 32         /* positions a pixel */
+#define AFFINE_ONE 1024 /* OpenCV adds up affine positions in 1/1024 px */
 #define GROUP_BYTES 16
-#define ROW_PAD 64          /* entries: blend may read that far */
+#define ROW_PAD 64 /* entries: blend may read that far */
 
 enum path { PATH_AXIS, PATH_AFFINE, PATH_PERSPECTIVE };
 
@@ -20,25 +20,25 @@ struct warp {
     int frame_width_limit, canvas_width_limit;
 
     struct warp_source source;
-    double inverse[9];      /* frame -> canvas */
+    double inverse[9]; /* frame -> canvas */
     enum path path;
     int width, height;
 
     /* Scale and translation. */
     struct warp_columns columns;
-    int32_t *last;                      /* per group: the last canvas column that it reads */
+    int32_t *last; /* per group: the last canvas column that it reads */
     int group_count;
     void (*resample)(uint16_t *, const uint8_t *, int, const struct warp_columns *, int, int);
-    int tile_begin[WARP_TILES], tile_end[WARP_TILES];  /* groups that a tile's rows serve alone */
-    int left, right;                    /* canvas columns of all tiles: left <= x < right */
-    uint16_t *resampled[2];             /* two canvas rows at the frame's columns, [plane][row_pitch] */
+    int tile_begin[WARP_TILES], tile_end[WARP_TILES]; /* groups that a tile's rows serve alone */
+    int left, right;                                  /* canvas columns of all tiles: left <= x < right */
+    uint16_t *resampled[2];                           /* two canvas rows at the frame's columns, [plane][row_pitch] */
     int resampled_y[2];
-    size_t row_pitch;                   /* entries */
-    uint8_t *line;                      /* a piece of one canvas row */
+    size_t row_pitch; /* entries */
+    uint8_t *line;    /* a piece of one canvas row */
 
     /* Any other matrix. */
-    int32_t *xs, *ys;                   /* positions of a row, 1/32 px */
-    int32_t *column_x, *column_y;       /* affine: what a column adds, 1/1024 px */
+    int32_t *xs, *ys;             /* positions of a row, 1/32 px */
+    int32_t *column_x, *column_y; /* affine: what a column adds, 1/1024 px */
 
     void *memory;
 };
@@ -114,7 +114,7 @@ void warp_destroy(struct warp **warp) {
 /* So far out that two of them cannot add up to something inside a canvas, nor overflow. */
 static int32_t affine_int(double v) {
     const double limit = 1 << 30;
-    v = v > -limit ? v : -limit;    /* not-a-number too */
+    v = v > -limit ? v : -limit; /* not-a-number too */
     return nearest_int(v < limit ? v : limit);
 }
 
@@ -127,8 +127,8 @@ static void invert_affine(double out[9], const double m[9]) {
 }
 
 static void invert_perspective(double out[9], const double m[9]) {
-    double d = m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) +
-               m[2] * (m[3] * m[7] - m[4] * m[6]);
+    double d =
+        m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) + m[2] * (m[3] * m[7] - m[4] * m[6]);
     d = d != 0.0 ? 1.0 / d : 0.0;
     const double inverse[9] = {
         (m[4] * m[8] - m[5] * m[7]) * d, (m[2] * m[7] - m[1] * m[8]) * d, (m[1] * m[5] - m[2] * m[4]) * d,
@@ -140,7 +140,9 @@ static void invert_perspective(double out[9], const double m[9]) {
 
 /* ---- scale and translation --------------------------------------------------------------------------------------- */
 
-static int clamp(int v, int low, int high) { return v < low ? low : v > high ? high : v; }
+static int clamp(int v, int low, int high) {
+    return v < low ? low : v > high ? high : v;
+}
 
 /* Positions left of all tiles are as good as two columns before them, positions right of them as good as the first
  * column after: both taps are fill. */
@@ -204,7 +206,9 @@ static void begin_axis(struct warp *w) {
     w->resampled_y[0] = w->resampled_y[1] = INT_MIN;
 }
 
-static bool has_row(const struct warp_tile *t, int y) { return y >= t->y && y - t->y < t->height; }
+static bool has_row(const struct warp_tile *t, int y) {
+    return y >= t->y && y - t->y < t->height;
+}
 
 static const uint8_t *tile_row(const struct warp_tile *t, int plane, int y) {
     return t->plane[plane] + (size_t)(y - t->y) * t->stride;

@@ -73,7 +73,8 @@ static void sample(uint8_t *const rows[WARP_PLANES], const struct warp_source *s
         for (int p = 0; p < source->plane_count; p++) {
             const uint8_t *const s = t->plane[p] + offset;
             rows[p][i] = (uint8_t)((s[0] * weight[0] + s[1] * weight[1] + s[t->stride] * weight[2] +
-                                    s[t->stride + 1] * weight[3] + 512) >> 10);
+                                    s[t->stride + 1] * weight[3] + 512) >>
+                                   10);
         }
     }
 }

@@ -4,14 +4,14 @@
 
 #include "warp.h"
 
-#define WARP_GROUP 8    /* output columns that share one 16-byte load */
+#define WARP_GROUP 8 /* output columns that share one 16-byte load */
 
 /* Where the columns of an output row come from, for scale and translation. Padded to an even number of groups. */
 struct warp_columns {
-    int32_t *first;     /* per column: canvas column of the left tap */
-    int32_t *base;      /* per group: its leftmost canvas column */
-    uint8_t *shuffle;   /* per column: left and right tap, relative to base; only when every group spans 16 or less */
-    uint8_t *weight;    /* per column: weights of the two taps, together 32 */
+    int32_t *first;   /* per column: canvas column of the left tap */
+    int32_t *base;    /* per group: its leftmost canvas column */
+    uint8_t *shuffle; /* per column: left and right tap, relative to base; only when every group spans 16 or less */
+    uint8_t *weight;  /* per column: weights of the two taps, together 32 */
 };
 
 struct warp_rows {

@@ -5,8 +5,12 @@
 #include <immintrin.h>
 #include <string.h>
 
-static inline __m128i load128(const void *p) { return _mm_loadu_si128(p); }
-static inline __m256i load256(const void *p) { return _mm256_loadu_si256(p); }
+static inline __m128i load128(const void *p) {
+    return _mm_loadu_si128(p);
+}
+static inline __m256i load256(const void *p) {
+    return _mm256_loadu_si256(p);
+}
 
 static void resample(uint16_t *dst, const uint8_t *src, int origin, const struct warp_columns *columns, int begin,
                      int end) {
@@ -111,8 +115,8 @@ static inline __m128i pairs(const uint8_t *plane, const int32_t offset[8]) {
 }
 
 struct weights {
-    __m128i horizontal;     /* bytes 32 - a, a */
-    __m128i vertical[2];    /* words 32 - b, b */
+    __m128i horizontal;  /* bytes 32 - a, a */
+    __m128i vertical[2]; /* words 32 - b, b */
 };
 
 static inline struct weights weights_at(__m256i x, __m256i y) {
@@ -158,8 +162,8 @@ static void sample(uint8_t *const rows[WARP_PLANES], const struct warp_source *s
             continue;
         }
         int32_t offset[8];
-        const __m256i row = _mm256_mullo_epi32(_mm256_sub_epi32(y, _mm256_set1_epi32(t->y)),
-                                               _mm256_set1_epi32((int)t->stride));
+        const __m256i row =
+            _mm256_mullo_epi32(_mm256_sub_epi32(y, _mm256_set1_epi32(t->y)), _mm256_set1_epi32((int)t->stride));
         _mm256_storeu_si256((__m256i *)(void *)offset,
                             _mm256_add_epi32(row, _mm256_sub_epi32(x, _mm256_set1_epi32(t->x))));
         const struct weights weights = weights_at(x32, y32);

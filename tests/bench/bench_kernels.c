@@ -1,7 +1,7 @@
 /*
  * Time of each pixel stage of a sample, on one thread, for every instruction level of this machine: the loader's work
- * after decoding. Best of many rounds, milliseconds for one 640 x 640 picture of three planes; sources change from round to
- * round, so that they come from memory as they do in training.
+ * after decoding. Best of many rounds, milliseconds for one 640 x 640 picture of three planes; sources change from round
+ * to round, so that they come from memory as they do in training.
  */
 #include "convert.h"
 #include "hsv.h"
@@ -21,10 +21,10 @@ static const char *const level_names[] = {"plain", "avx2", "avx512"};
 
 struct bench {
     enum cpu_level level;
-    uint8_t *pictures;      /* [PICTURES][3][SIDE][SIDE] */
-    uint8_t *out;           /* [3][SIDE][SIDE] */
-    uint8_t *decoded;       /* [1024][1280][3] */
-    float *numbers;         /* [3][SIDE][SIDE] */
+    uint8_t *pictures; /* [PICTURES][3][SIDE][SIDE] */
+    uint8_t *out;      /* [3][SIDE][SIDE] */
+    uint8_t *decoded;  /* [1024][1280][3] */
+    float *numbers;    /* [3][SIDE][SIDE] */
     struct warp *warp;
     struct resize *resize;
 };
@@ -58,8 +58,8 @@ static void tiles(struct warp_source *source, const struct bench *b, int round) 
         const uint8_t *const picture = b->pictures + (size_t)((4 * round + i) % PICTURES) * 3 * PIXELS;
         struct warp_tile *const t = &source->tile[i];
         const int width = i & 1 ? 1280 - 701 : 640, height = i & 2 ? 640 : 555;
-        *t = (struct warp_tile){.stride = SIDE, .x = i & 1 ? 701 : 61, .y = i & 2 ? 555 : 0, .width = width,
-                                .height = height};
+        *t = (struct warp_tile){
+            .stride = SIDE, .x = i & 1 ? 701 : 61, .y = i & 2 ? 555 : 0, .width = width, .height = height};
         for (int c = 0; c < 3; c++)
             t->plane[c] = picture + (size_t)c * PIXELS + (i & 2 ? 0 : SIDE * (SIDE - 555));
     }
@@ -143,8 +143,11 @@ static void everything(struct bench *b, int round) {
 }
 
 static void resize_to(struct bench *b, int width, int height, int from_width, int from_height, uint8_t channels) {
-    const struct pixels in = {.data = b->decoded, .stride = (size_t)from_width * channels,
-                              .width = (uint32_t)from_width, .height = (uint32_t)from_height, .channels = channels,
+    const struct pixels in = {.data = b->decoded,
+                              .stride = (size_t)from_width * channels,
+                              .width = (uint32_t)from_width,
+                              .height = (uint32_t)from_height,
+                              .channels = channels,
                               .depth = 8};
     uint8_t *const planes[3] = {b->out, b->out + PIXELS, b->out + 2 * PIXELS};
     resize_planes(b->resize, planes, SIDE, width, height, &in);
@@ -262,7 +265,8 @@ static double best_ms(struct bench *b, const struct stage *stage) {
 
 static void open_level(struct bench *b, enum cpu_level level) {
     b->level = level;
-    if (warp_create(&b->warp, SIDE, 2 * SIDE, level, NULL) < 0 || resize_create(&b->resize, 1280, SIDE, level, NULL) < 0)
+    if (warp_create(&b->warp, SIDE, 2 * SIDE, level, NULL) < 0 ||
+        resize_create(&b->resize, 1280, SIDE, level, NULL) < 0)
         must(NULL);
 }
 

@@ -2,9 +2,9 @@
 
     compare.py KERNELS.so [IMAGE_DIRECTORY]
 
-Prints, for each check, the share of values that are equal, within one level, within two, and the largest difference; then
-the time of both sides. Ultralytics draws (a seeded generator), its parameters are handed to the kernels. Exit code 1 when a
-bar is missed.
+Prints, for each check, the share of values that are equal, within one level, within two, and the largest difference;
+then the time of both sides. Ultralytics draws (a seeded generator), its parameters are handed to the kernels. Exit code
+1 when a bar is missed.
 """
 
 import ctypes

@@ -32,12 +32,18 @@ EXPORT int parity_resize(uint8_t *planes, int width, int height, uint8_t *interl
                          int level);
 EXPORT int parity_frame(uint8_t *planes, const struct parity_frame *frame);
 
-int parity_level(void) { return (int)cpu_level(); }
+int parity_level(void) {
+    return (int)cpu_level();
+}
 
 int parity_resize(uint8_t *planes, int width, int height, uint8_t *interleaved, int from_width, int from_height,
                   int level) {
-    const struct pixels in = {.data = interleaved, .stride = (size_t)from_width * 3, .width = (uint32_t)from_width,
-                              .height = (uint32_t)from_height, .channels = 3, .depth = 8};
+    const struct pixels in = {.data = interleaved,
+                              .stride = (size_t)from_width * 3,
+                              .width = (uint32_t)from_width,
+                              .height = (uint32_t)from_height,
+                              .channels = 3,
+                              .depth = 8};
     const size_t plane = (size_t)width * (size_t)height;
     uint8_t *const out[3] = {planes, planes + plane, planes + 2 * plane};
     struct resize *resize;
@@ -55,8 +61,8 @@ static struct warp_source source_of(const struct parity_frame *frame) {
         const struct parity_tile *const from = &frame->tiles[i];
         struct warp_tile *const t = &source.tile[i];
         const size_t stride = (size_t)from->picture_width, height = (size_t)from->picture_height;
-        *t = (struct warp_tile){.stride = stride, .x = from->x, .y = from->y, .width = from->width,
-                                .height = from->height};
+        *t = (struct warp_tile){
+            .stride = stride, .x = from->x, .y = from->y, .width = from->width, .height = from->height};
         for (size_t p = 0; p < 3; p++)
             t->plane[p] = from->planes + (p * height + (size_t)from->top) * stride + from->left;
     }

@@ -7,7 +7,9 @@
 
 enum { LONGEST = 300 };
 
-static uint32_t next(uint32_t *state) { return (*state = *state * 1664525u + 1013904223u) >> 8; }
+static uint32_t next(uint32_t *state) {
+    return (*state = *state * 1664525u + 1013904223u) >> 8;
+}
 
 static uint8_t *random_bytes(uint32_t *state, size_t n) {
     uint8_t *p = malloc(n + !n);
@@ -23,7 +25,7 @@ Test(convert, split_and_join) {
             const struct convert_rows *const rows = convert_for(level);
             uint8_t *const in = random_bytes(&state, 3 * n), *const back = random_bytes(&state, 3 * n);
             uint8_t *const r = random_bytes(&state, n), *const g = random_bytes(&state, n),
-                    *const b = random_bytes(&state, n);
+                           *const b = random_bytes(&state, n);
             uint8_t *const planes[3] = {r, g, b};
             rows->split(planes, in, n);
             for (size_t i = 0; i < n; i++)

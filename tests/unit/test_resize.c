@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t next(uint32_t *state) { return (*state = *state * 1664525u + 1013904223u) >> 8; }
+static uint32_t next(uint32_t *state) {
+    return (*state = *state * 1664525u + 1013904223u) >> 8;
+}
 
 static struct pixels random_pixels(uint32_t *state, int width, int height, int channels) {
     struct pixels p;
@@ -21,14 +23,17 @@ static uint8_t *run(enum cpu_level level, const struct pixels *in, int width, in
     cr_assert_eq(resize_create(&resize, (int)in->width, width, level, NULL), 0);
     const size_t plane = (size_t)width * (size_t)height;
     uint8_t *const out = malloc(plane * in->channels);
-    uint8_t *const planes[3] = {out, in->channels == 3 ? out + plane : NULL, in->channels == 3 ? out + 2 * plane : NULL};
+    uint8_t *const planes[3] = {out, in->channels == 3 ? out + plane : NULL,
+                                in->channels == 3 ? out + 2 * plane : NULL};
     resize_planes(resize, planes, (size_t)width, width, height, in);
     resize_destroy(&resize);
     cr_assert_null(resize);
     return out;
 }
 
-static int clamp(int v, int low, int high) { return v < low ? low : v > high ? high : v; }
+static int clamp(int v, int low, int high) {
+    return v < low ? low : v > high ? high : v;
+}
 
 /* OpenCV's fixed point, written down once more without tables. */
 static int expected(const struct pixels *in, int channel, int x, int y, int width, int height) {
@@ -55,8 +60,9 @@ static int expected(const struct pixels *in, int channel, int x, int y, int widt
 
 Test(resize, follows_the_definition) {
     static const int sizes[][4] = {
-        {64, 48, 32, 24}, {64, 48, 40, 30}, {64, 48, 100, 75}, {17, 5, 40, 12}, {33, 20, 16, 9}, {100, 10, 7, 10},
-        {10, 100, 10, 7}, {2, 2, 31, 33}, {1, 1, 9, 9}, {1, 20, 5, 40}, {200, 30, 3, 3}, {50, 40, 51, 41}, {16, 16, 15, 15},
+        {64, 48, 32, 24}, {64, 48, 40, 30}, {64, 48, 100, 75}, {17, 5, 40, 12}, {33, 20, 16, 9},
+        {100, 10, 7, 10}, {10, 100, 10, 7}, {2, 2, 31, 33},    {1, 1, 9, 9},    {1, 20, 5, 40},
+        {200, 30, 3, 3},  {50, 40, 51, 41}, {16, 16, 15, 15},
     };
     uint32_t state = 1;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
@@ -78,8 +84,8 @@ Test(resize, follows_the_definition) {
 Test(resize, every_level_gives_the_same_bytes) {
     uint32_t state = 2;
     for (int round = 0; round < 300; round++) {
-        struct pixels in = random_pixels(&state, 1 + (int)(next(&state) % 300), 1 + (int)(next(&state) % 40),
-                                         round & 1 ? 3 : 1);
+        struct pixels in =
+            random_pixels(&state, 1 + (int)(next(&state) % 300), 1 + (int)(next(&state) % 40), round & 1 ? 3 : 1);
         const int width = 1 + (int)(next(&state) % 200), height = 1 + (int)(next(&state) % 50);
         uint8_t *const plain = run(CPU_PLAIN, &in, width, height);
         for (enum cpu_level level = CPU_AVX2; level <= cpu_level(); level++) {

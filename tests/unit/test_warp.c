@@ -8,12 +8,16 @@
 #include "warp_rows.h"
 
 struct picture {
-    uint8_t *plane[3];  /* each its own block, so that AddressSanitizer sees a step outside */
+    uint8_t *plane[3]; /* each its own block, so that AddressSanitizer sees a step outside */
     int width, height;
 };
 
-static uint32_t next(uint32_t *state) { return (*state = *state * 1664525u + 1013904223u) >> 8; }
-static int between(uint32_t *state, int low, int high) { return low + (int)(next(state) % (uint32_t)(high - low + 1)); }
+static uint32_t next(uint32_t *state) {
+    return (*state = *state * 1664525u + 1013904223u) >> 8;
+}
+static int between(uint32_t *state, int low, int high) {
+    return low + (int)(next(state) % (uint32_t)(high - low + 1));
+}
 
 static struct picture picture(uint32_t *state, int width, int height) {
     struct picture p = {.width = width, .height = height};
@@ -125,8 +129,8 @@ Test(warp, axis_follows_the_definition) {
         struct picture pictures[4];
         mosaic(&source, pictures, &state, between(&state, 1, 80), between(&state, 1, 70));
         const double scale = between(&state, 100, 1900) / 1000.0;
-        const double matrix[9] = {scale, 0, between(&state, -60, 60) / 7.0, 0, scale, between(&state, -60, 60) / 3.0,
-                                  0, 0, 1};
+        const double matrix[9] = {scale, 0, between(&state, -60, 60) / 7.0, 0, scale, between(&state, -60, 60) / 3.0, 0,
+                                  0,     1};
         const double d = 1.0 / (scale * scale), step = scale * d;
         const int width = between(&state, 1, 90), height = between(&state, 1, 40);
         uint8_t *const out = run(CPU_PLAIN, &source, matrix, 0, width, height);
@@ -156,8 +160,8 @@ Test(warp, every_level_gives_the_same_bytes, .timeout = 240) {
         const double scale = between(&state, 50, 2500) / 1000.0, turn = between(&state, -400, 400) / 100.0;
         const double tx = between(&state, -90, 90) / 1.7, ty = between(&state, -90, 90) / 1.3;
         const double axis[9] = {scale, 0, tx, 0, scale, ty, 0, 0, 1};
-        const double affine[9] = {scale * cos(turn), scale * sin(turn), tx, -scale * sin(turn), scale * cos(turn), ty,
-                                  0, 0, 1};
+        const double affine[9] = {
+            scale * cos(turn), scale * sin(turn), tx, -scale * sin(turn), scale * cos(turn), ty, 0, 0, 1};
         double perspective[9];
         memcpy(perspective, affine, sizeof affine);
         perspective[6] = between(&state, -20, 20) / 1000.0;
