@@ -95,8 +95,10 @@ int cmd_ls(int argc, char **argv) {
         rc = splits_dataset(&dataset, &splits, split, &error);
     if (rc == 0)
         rc = list(dataset, json, &error);
-    fflush(stdout);
     ypk_dataset_close(&dataset);
     splits_close(&splits);
-    return rc == 0 ? EXIT_DONE : output_fail(&error);
+    if (rc == 0)
+        return EXIT_DONE;
+    fflush(stdout);
+    return output_fail(&error);
 }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,12 +28,21 @@ int output_fail(const struct error *error) {
     return output_exit_code(error->code);
 }
 
+/* True if stdout is a pipe whose reader is gone. */
+static bool reader_left(void) {
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
 int output_finish(int exit_code) {
     errno = 0;
     bool failed = ferror(stdout) != 0;
     if ((fflush(stdout) == 0 && !failed) || errno == EPIPE || exit_code != EXIT_DONE)
         return exit_code;
-    fprintf(stderr, "yolopack: cannot write to standard output: %s\n", errno != 0 ? strerror(errno) : "write failed");
+    const char *reason = errno != 0 ? strerror(errno) : "write failed"; /* an earlier call had the reason */
+    if (reader_left())
+        return exit_code;
+    fprintf(stderr, "yolopack: cannot write to standard output: %s\n", reason);
     return EXIT_MACHINE;
 }
 

@@ -10,6 +10,7 @@ for s in json.load(sys.stdin)["splits"]: print(s["name"], s["same_as"], s["conte
 again() {
     local name=$1
     shift
+    rm -rf "$name.ypk" "$name.out" "$name.again.ypk"
     expect 0 "$YOLOPACK" pack "$name" -o "$name.ypk" "$@"
     expect 0 "$YOLOPACK" export "$name.ypk" "$name.out"
     says out "exported"
