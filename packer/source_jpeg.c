@@ -22,6 +22,7 @@ static int probe(struct codec *codec, struct source_info *out, struct span file,
         .depth = info.precision,
         .orientation = info.orientation,
         .orientation_broken = info.orientation_broken,
+        .keepable = info.precision == 8 && !info.cmyk,
     };
     if (info.cmyk)
         snprintf(out->detail, sizeof out->detail, "JPEG CMYK");
