@@ -27,12 +27,12 @@ static void blend(uint8_t *row, const uint8_t *other, size_t count, int32_t rati
         row[i] = (uint8_t)((other[i] * (1 << 20) + (row[i] - other[i]) * ratio) >> 20);
 }
 
-static void look_up(uint8_t *row, size_t count, const uint8_t table[256]) {
+void convert_look_up_plain(uint8_t *row, size_t count, const uint8_t table[256]) {
     for (size_t i = 0; i < count; i++)
         row[i] = table[row[i]];
 }
 
-const struct convert_rows convert_rows_plain = {split, join, reverse, blend, look_up};
+const struct convert_rows convert_rows_plain = {split, join, reverse, blend, convert_look_up_plain};
 
 const struct convert_rows *convert_for(enum cpu_level level) {
 #if defined(__x86_64__)

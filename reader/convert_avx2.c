@@ -107,21 +107,4 @@ static void blend(uint8_t *row, const uint8_t *other, size_t count, int32_t rati
     convert_rows_plain.blend(row + i, other + i, count - i, ratio);
 }
 
-/* Sixteen tables of sixteen: each adds its bytes where the index lies in it, zeros elsewhere. */
-static void look_up(uint8_t *row, size_t count, const uint8_t table[256]) {
-    size_t i = 0;
-    for (; i + 32 <= count; i += 32) {
-        const __m256i index = load256(row + i);
-        __m256i found = _mm256_setzero_si256();
-        for (int t = 0; t < 16; t++) {
-            const __m256i part = both(_mm_loadu_si128((const __m128i *)(const void *)(table + 16 * t)));
-            const __m256i relative = _mm256_sub_epi8(index, _mm256_set1_epi8((char)(16 * t)));
-            found =
-                _mm256_or_si256(found, _mm256_shuffle_epi8(part, _mm256_adds_epu8(relative, _mm256_set1_epi8(0x70))));
-        }
-        store256(row + i, found);
-    }
-    convert_rows_plain.look_up(row + i, count - i, table);
-}
-
-const struct convert_rows convert_rows_avx2 = {split, join, reverse, blend, look_up};
+const struct convert_rows convert_rows_avx2 = {split, join, reverse, blend, convert_look_up_plain};

@@ -24,7 +24,7 @@
 /* The visible part of a picture on the canvas. Tiles do not overlap. */
 struct warp_tile {
     const uint8_t *plane[WARP_PLANES]; /* its top left pixel in each plane; [height][stride], uint8 */
-    size_t stride;                     /* bytes between rows, the same for all planes, below 2^17 */
+    size_t stride;                     /* bytes between rows, the same for all planes; stride * height < 2^31 */
     int x, y, width, height;           /* px on the canvas, 0 <= x, x + width <= WARP_LIMIT; width, height > 0 */
 };
 
