@@ -22,7 +22,7 @@ def main():
         os.chdir(home)
         assert quietly(YOLOPACK, "synth", "old", "--pairs", "20", "--size", "160x128").returncode == 0
         assert quietly(YOLOPACK, "pack", "old", "-o", "old.ypk").returncode == 0
-        assert quietly(YOLOPACK, "synth", "night", "--pairs", "500", "--size", "320x256").returncode == 0
+        assert quietly(YOLOPACK, "synth", "night", "--pairs", "500", "--size", "480x384").returncode == 0
 
         start = time.monotonic()
         assert quietly(*PACK).returncode == 0

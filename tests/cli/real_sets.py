@@ -25,7 +25,7 @@ def rules(out):
 def check_export(out, source, expected_images):
     """Every image of the pack comes back with the bytes and at the place of its source."""
     folder = out + ".export"
-    subprocess.run([YOLOPACK, "export", out, "-o", folder], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([YOLOPACK, "export", out, folder], check=True, stdout=subprocess.DEVNULL)
     seen = 0
     for directory, _, names in os.walk(folder):
         for name in names:
