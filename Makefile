@@ -23,13 +23,22 @@ once = $(eval $(1) := $$(shell $(2)))$($(1))
 COMMON = error bytes file suggest record index index_builder codec jpeg pixels exif cpus
 PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_place pair_split pair_map \
          pair_match pair_label pair_hint pair_sample pair decimal label \
-         source_image source_jpeg source_png normalise intake shard pipeline \
+         source_image source_jpeg source_png $(SOURCE_TIFF) $(SOURCE_WEBP) $(SOURCE_BMP) normalise intake shard pipeline \
          publish manifest pack_manifest class_names part pack_split pack verify reindex
 READER = api_error dataset decoder random permutation matrix placement boxes plan plan_options plan_state \
          cpu resize resize_rows warp warp_rows hsv infrared convert frame window slot loader_options loader
 READER_X86 = resize_rows_avx2 warp_rows_avx2 hsv_avx2 hsv_avx512 convert_avx2
 TOOLS = args dataset_args loader_args commands interrupt progress output summary splits tree synth font canvas png_out \
         export_label export_yaml cmd_pack cmd_check cmd_bench cmd_info cmd_ls cmd_verify cmd_reindex cmd_export cmd_synth cmd_view
+
+# Formats whose libraries may be absent: then the file in the source's place says which package is needed.
+HAVE_TIFF = $(call once,HAVE_TIFF,$(PKG_CONFIG) --exists libtiff-4 && echo yes)
+HAVE_TIFF_4_5 = $(call once,HAVE_TIFF_4_5,$(PKG_CONFIG) --atleast-version=4.5 libtiff-4 && echo yes)
+HAVE_WEBP = $(call once,HAVE_WEBP,$(PKG_CONFIG) --exists libwebp && echo yes)
+HAVE_STB = $(call once,HAVE_STB,$(PKG_CONFIG) --exists stb && echo yes)
+SOURCE_TIFF = $(if $(HAVE_TIFF),source_tiff tiff_memory $(if $(HAVE_TIFF_4_5),tiff_open,tiff_open_old),source_tiff_absent)
+SOURCE_WEBP = $(if $(HAVE_WEBP),source_webp,source_webp_absent)
+SOURCE_BMP = $(if $(HAVE_STB),source_bmp,source_bmp_absent)
 
 COMMON_SRC = $(wildcard $(COMMON:%=common/%.c))
 PACKER_SRC = $(wildcard $(PACKER:%=packer/%.c))
@@ -38,7 +47,8 @@ READER_SRC = $(wildcard $(READER:%=reader/%.c) $(if $(X86),$(READER_X86:%=reader
 TOOLS_SRC = $(wildcard $(TOOLS:%=tools/%.c))
 MAN = $(wildcard tools/man/*.1)
 
-UNIT_SRC = $(wildcard tests/unit/test_*.c)
+UNIT_SRC = $(filter-out $(if $(HAVE_TIFF),,%/test_source_tiff.c) $(if $(HAVE_WEBP),,%/test_source_webp.c) \
+             $(if $(HAVE_STB),,%/test_source_bmp.c),$(wildcard tests/unit/test_*.c))
 FAULT_SRC = $(wildcard tests/fault/fault_*.c)
 STRESS_SRC = $(wildcard tests/stress/stress_*.c)
 BENCH_SRC = $(wildcard tests/bench/bench_*.c)
@@ -56,11 +66,13 @@ programs = $(patsubst %.c,$(O)/%,$(1))
 
 # The library needs only the first four.
 LIBRARY_PKGS = libturbojpeg libjpeg libzstd libxxhash
-ALL_PKGS = $(LIBRARY_PKGS) lmdb yaml-0.1 jansson libpng
+ALL_PKGS = $(LIBRARY_PKGS) lmdb yaml-0.1 jansson libpng $(if $(HAVE_TIFF),libtiff-4) $(if $(HAVE_WEBP),libwebp)
 LIBRARY_CFLAGS = $(call once,LIBRARY_CFLAGS,$(PKG_CONFIG) --cflags $(LIBRARY_PKGS))
 LIBRARY_LIBS = $(call once,LIBRARY_PKG_LIBS,$(PKG_CONFIG) --libs $(LIBRARY_PKGS)) -lm
 ALL_PKG_CFLAGS = $(call once,ALL_PKG_CFLAGS,$(PKG_CONFIG) --cflags $(ALL_PKGS))
 ALL_LIBS = $(call once,ALL_PKG_LIBS,$(PKG_CONFIG) --libs $(ALL_PKGS)) -lm
+# As a system's header, whose warnings are not ours.
+STB_CFLAGS = $(if $(HAVE_STB),$(patsubst -I%,-isystem %,$(call once,STB_CFLAGS_I,$(PKG_CONFIG) --cflags-only-I stb)))
 CRITERION_CFLAGS = $(call once,CRITERION_CFLAGS,$(PKG_CONFIG) --cflags criterion)
 CRITERION_LIBS = $(call once,CRITERION_LIBS,$(PKG_CONFIG) --libs criterion)
 version_part = $(shell sed -n 's/^.define YPK_VERSION_$(1) //p' reader/yolopack.h)
@@ -87,7 +99,7 @@ YPK_LDFLAGS = $(VARIANT_FLAGS) -pthread -Wl,--as-needed
 # Each layer sees its own headers and those below it, and no others.
 $(O)/common/%.o: LAYER_FLAGS = -iquote common $(LIBRARY_CFLAGS)
 $(O)/reader/%.o: LAYER_FLAGS = -iquote reader -iquote common $(LIBRARY_CFLAGS)
-$(O)/packer/%.o: LAYER_FLAGS = -iquote packer -iquote common $(ALL_PKG_CFLAGS)
+$(O)/packer/%.o: LAYER_FLAGS = -iquote packer -iquote common $(ALL_PKG_CFLAGS) $(STB_CFLAGS)
 $(O)/tools/%.o: LAYER_FLAGS = -iquote tools -iquote packer -iquote reader -iquote common $(ALL_PKG_CFLAGS)
 TEST_FLAGS = -iquote tests -iquote tools -iquote packer -iquote reader -iquote common $(ALL_PKG_CFLAGS)
 $(O)/tests/%.o: LAYER_FLAGS = $(TEST_FLAGS)

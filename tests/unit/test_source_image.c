@@ -294,6 +294,16 @@ Test(source_image, sniffs_content) {
         {"\x89PNG\r\n\x1A\n", 8, SOURCE_PNG},
         {"\x89PNG\n\x1A\n\0", 8, SOURCE_UNKNOWN},
         {"<html>404</html>", 16, SOURCE_UNKNOWN},
+        {"II*", 3, SOURCE_UNKNOWN},
+        {"II*\0", 4, SOURCE_TIFF},
+        {"MM\0*", 4, SOURCE_TIFF},
+        {"MM\0+", 4, SOURCE_TIFF},
+        {"II\0*", 4, SOURCE_UNKNOWN},
+        {"RIFF\0\0\0\0WEBP", 12, SOURCE_WEBP},
+        {"RIFF\0\0\0\0WAVE", 12, SOURCE_UNKNOWN},
+        {"BM............\x28\0\0\0", 18, SOURCE_BMP},
+        {"BMW is a make of car", 20, SOURCE_UNKNOWN},
+        {"BM............\x28\0\0", 17, SOURCE_UNKNOWN},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct span file = copy_of(cases[i].bytes, cases[i].n);
@@ -387,7 +397,8 @@ static const struct odd_file odd_files[] = {
     {"icc_profile_big.jpg", TAKEN, 425, 250, 3, 8, 1},
     {"frozenpond.mpo", TAKEN, 640, 480, 3, 8, 1},
     {"sugarshack.mpo", TAKEN, 640, 480, 3, 8, 1},
-    /* Manifest: taken. The file ends with the header of its first scan, without one byte of data. */
+    /* Manifest: taken. The file ends with the header of its first scan (14 bytes at 48,183 of 48,197), without one byte
+     * of data; neither the picture nor the second one that its MPF index names is there. */
     {"ultrahdr.jpg", DAMAGED, 1512, 2688, 3, 8, 1},
     {"broken_exif_dpi.jpg", TAKEN, 100, 100, 3, 8, 1},
     {"drv_no_eoi.jpg", WARNED, 640, 428, 3, 8, 1},
@@ -411,6 +422,49 @@ static const struct odd_file odd_files[] = {
     {"broken_data_stream.png", DAMAGED, 128, 128, 3, 8, 1},
     {"png_decompression_dos.png", TAKEN, 1, 1, 1, 8, 1},
     {"drv_ir14.png", TAKEN, 320, 256, 1, 16, 1},
+    {"16bit.cropped.tif", TAKEN, 64, 64, 1, 16, 1},
+    {"16bit.MM.cropped.tif", TAKEN, 64, 64, 1, 16, 1},
+    {"16bit.s.tif", .verdict = UNSUPPORTED},
+    {"12in16bit.tif", TAKEN, 100, 100, 1, 16, 1},
+    {"tiff_16bit_RGB.tiff", TAKEN, 100, 40, 3, 16, 1},
+    {"tiff_strip_planar_16bit_RGB.tiff", TAKEN, 100, 40, 3, 16, 1},
+    {"tiff_tiled_planar_16bit_RGBa.tiff", TAKEN, 100, 40, 3, 16, 1},
+    /* Its samples are signed, which the manifest does not tell. */
+    {"separate_planar_extra_samples.tiff", .verdict = UNSUPPORTED},
+    {"hopper_unknown_pixel_mode.tif", .verdict = UNSUPPORTED},
+    {"hopper_bigtiff.tif", TAKEN, 128, 128, 3, 8, 1},
+    {"multipage.tiff", WARNED, 10, 10, 3, 8, 1},
+    {"10ct_32bit_128.tiff", .verdict = UNSUPPORTED},
+    {"tiff_strip_ycbcr_jpeg_2x2_sampling.tif", TAKEN, 480, 360, 3, 8, 1},
+    {"hopper_lzma.tif", TAKEN, 128, 128, 3, 8, 1},
+    {"hopper_webp.tif", TAKEN, 128, 128, 3, 8, 1},
+    /* Manifest: an error. BitsPerSample has one value for its four samples, and the strip's length is nonsense, but with
+     * 8 bits a sample the pixels are exactly what the file has: 160 + 52 x 53 x 4 bytes. */
+    {"tiff_wrong_bits_per_sample.tiff", WARNED, 52, 53, 3, 8, 1},
+    {"crash-0c7e0e8e11ce787078f00b5b0ca409a167f070e0.tif", DAMAGED, 480, 360, 3, 8, 1},
+    {"rgb32f_color.tiff", .verdict = UNSUPPORTED},
+    {"ycbcr_lzw_bt709.tif", TAKEN, 601, 81, 3, 8, 1},
+    {"g4_orientation_5.tif", TAKEN, 88, 590, 1, 8, 5},
+    {"drv_rgbt4_chunky.tiff", WARNED, 320, 256, 3, 8, 1},
+    {"drv_rgbt4_planar.tiff", WARNED, 320, 256, 3, 8, 1},
+    {"drv_rgbt4_16bit.tiff", WARNED, 320, 256, 3, 16, 1},
+    /* Pages as channels is one program's convention: the first page, with a note that there are more. */
+    {"drv_multipage4.tiff", WARNED, 320, 256, 1, 8, 1},
+    {"drv_ir14.tiff", TAKEN, 320, 256, 1, 16, 1},
+    {"rgb24.bmp", TAKEN, 127, 64, 3, 8, 1},
+    /* Manifest: one channel. A BMP of 1 to 8 bits has a palette of colours; gray is found when it is stored. */
+    {"Core_1_Bit.bmp", TAKEN, 435, 353, 3, 8, 1},
+    {"Info_8_Bit_Top_Down.bmp", TAKEN, 6, 6, 3, 8, 1},
+    {"rgb16-565.bmp", TAKEN, 127, 64, 3, 8, 1},
+    {"rgba32.bmp", TAKEN, 127, 64, 3, 8, 1},
+    {"shortfile.bmp", .verdict = HEADER},
+    {"badbitcount.bmp", .verdict = HEADER},
+    {"reallybig.bmp", .verdict = HEADER},
+    {"hopper.webp", TAKEN, 128, 128, 3, 8, 1},
+    {"transparent.webp", TAKEN, 200, 150, 3, 8, 1},
+    {"hopper_orientation_6.webp", TAKEN, 128, 128, 3, 8, 6},
+    {"hopper_orientation_8.webp", TAKEN, 128, 128, 3, 8, 8},
+    {"drv_rgbt4_hwc.npy", .verdict = NO_FORMAT},
 };
 
 static struct bytes read_file(const char *folder, const char *name) {
@@ -437,6 +491,8 @@ static void check_odd_file(const char *folder, const struct odd_file *odd) {
     if (!format)
         goto out;
     int rc = format->probe(codec, &info, file, &error);
+    if (rc == ERR_UNSUPPORTED && strstr(error.message, "this build has no"))
+        goto out;
     cr_expect_eq(rc,
                  odd->verdict == HEADER        ? ERR_INPUT
                  : odd->verdict == UNSUPPORTED ? ERR_UNSUPPORTED
@@ -470,7 +526,7 @@ static const struct odd_file *find_odd_file(const char *name) {
     return NULL;
 }
 
-/* Every JPEG and PNG of the manifest, so that a file added there is missed here. */
+/* Every row of the manifest, so that a file added there is missed here. */
 Test(source_image, odd_files) {
     const char *data = getenv("YPK_TEST_DATA");
     char folder[2048], row[2048];
@@ -483,11 +539,9 @@ Test(source_image, odd_files) {
     *strrchr(folder, '/') = 0;
 
     size_t count = 0;
+    cr_assert_not_null(fgets(row, sizeof row, manifest)); /* the head line */
     while (fgets(row, sizeof row, manifest)) {
         row[strcspn(row, "\t\n")] = 0;
-        const char *suffix = strrchr(row, '.');
-        if (!suffix || (strcmp(suffix, ".jpg") != 0 && strcmp(suffix, ".png") != 0 && strcmp(suffix, ".mpo") != 0))
-            continue;
         const struct odd_file *odd = find_odd_file(row);
         cr_assert_not_null(odd, "%s has no expectation", row);
         check_odd_file(folder, odd);
