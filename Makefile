@@ -40,11 +40,11 @@ SOURCE_TIFF = $(if $(HAVE_TIFF),source_tiff tiff_memory $(if $(HAVE_TIFF_4_5),ti
 SOURCE_WEBP = $(if $(HAVE_WEBP),source_webp,source_webp_absent)
 SOURCE_BMP = $(if $(HAVE_STB),source_bmp,source_bmp_absent)
 
-COMMON_SRC = $(wildcard $(COMMON:%=common/%.c))
-PACKER_SRC = $(wildcard $(PACKER:%=packer/%.c))
+COMMON_SRC = $(COMMON:%=common/%.c)
+PACKER_SRC = $(PACKER:%=packer/%.c)
 X86 = $(call once,X86,$(CC) -dumpmachine | grep ^x86_64)
-READER_SRC = $(wildcard $(READER:%=reader/%.c) $(if $(X86),$(READER_X86:%=reader/%.c)))
-TOOLS_SRC = $(wildcard $(TOOLS:%=tools/%.c))
+READER_SRC = $(READER:%=reader/%.c) $(if $(X86),$(READER_X86:%=reader/%.c))
+TOOLS_SRC = $(TOOLS:%=tools/%.c)
 MAN = $(wildcard tools/man/*.1)
 
 UNIT_SRC = $(filter-out $(if $(HAVE_TIFF),,%/test_source_tiff.c) $(if $(HAVE_WEBP),,%/test_source_webp.c) \
@@ -131,11 +131,11 @@ $(O)/%.o: %.c $(O)/flags
 	@echo "  CC    $@"
 	@$(CC) $(LAYER_FLAGS) $(YPK_CPPFLAGS) $(CPPFLAGS) $(YPK_CFLAGS) $(CFLAGS) $(ISA) $(NO_LTO) -MMD -MP -c -o $@ $<
 
-$(O)/yolopack: $(O)/tools/main.o $(ALL_OBJ)
+$(O)/yolopack: $(O)/tools/main.o $(ALL_OBJ) Makefile
 	@echo "  LINK  $@"
-	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
+	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(ALL_LIBS)
 
-$(O)/libyolopack.so.$(SOVERSION): $(LIBRARY_OBJ) reader/yolopack.map
+$(O)/libyolopack.so.$(SOVERSION): $(LIBRARY_OBJ) reader/yolopack.map Makefile
 	@echo "  LINK  $@"
 	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=reader/yolopack.map \
 	    -o $@ $(LIBRARY_OBJ) $(LIBRARY_LIBS)
@@ -144,17 +144,17 @@ $(O)/libyolopack.so: $(O)/libyolopack.so.$(SOVERSION)
 	@ln -sfn $(<F) $@
 
 # One object whose hidden symbols are local, so that a static link cannot collide with our plain internal names.
-$(O)/libyolopack.a: $(LIBRARY_OBJ)
+$(O)/libyolopack.a: $(LIBRARY_OBJ) Makefile
 	@echo "  AR    $@"
-	@$(CC) -r -nostdlib -o $(O)/libyolopack.o $^
+	@$(CC) -r -nostdlib -o $(O)/libyolopack.o $(LIBRARY_OBJ)
 	@$(OBJCOPY) --localize-hidden $(O)/libyolopack.o
 	@rm -f $@
 	@$(AR) rcs $@ $(O)/libyolopack.o
 
 # Everything but main(), for the tests.
-$(O)/everything.a: $(ALL_OBJ)
+$(O)/everything.a: $(ALL_OBJ) Makefile
 	@rm -f $@
-	@$(AR) rcs $@ $^
+	@$(AR) rcs $@ $(ALL_OBJ)
 
 # Rewritten when the compiler or a flag changes, so that no object of another compiler stays behind.
 FLAGS = '$(subst ','\'',$(CC) $(CPPFLAGS) $(YPK_CFLAGS) $(CFLAGS) $(LDFLAGS))'
@@ -186,12 +186,12 @@ $(call programs,$(FAULT_SRC) $(STRESS_SRC) $(BENCH_SRC) $(GOLDEN_SRC)): $(O)/%: 
 SUBMAKE = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 check: deps
-	@$(SUBMAKE) check-run
+	+@$(SUBMAKE) check-run
 
 check-run:
-	@$(SUBMAKE) all tests
-	@$(SUBMAKE) VARIANT=asan all tests
-	@$(SUBMAKE) VARIANT=tsan stress
+	+@$(SUBMAKE) all tests
+	+@$(SUBMAKE) VARIANT=asan all tests
+	+@$(SUBMAKE) VARIANT=tsan stress
 	@CC='$(CC)' MAKE='$(MAKE)' BUILD_ROOT='$(BUILD)' VARIANT='$(VARIANT)' tests/run $(TESTS)
 
 .PHONY: stress
@@ -208,7 +208,7 @@ fuzz:
 	@echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n); int LLVMFuzzerTestOneInput(const char *d, \
 	    unsigned long n) { return d == (const char *)n; }' | $(FUZZ_CC) -fsanitize=fuzzer -x c -o /dev/null - || \
 	    { echo 'make fuzz needs clang with libFuzzer (Debian: clang, and libclang-rt-N-dev of its version)'; exit 1; }
-	@$(SUBMAKE) CC=$(FUZZ_CC) BUILD=$(BUILD)/fuzz VARIANT=asan CFLAGS='-fsanitize=fuzzer-no-link $(CFLAGS)' fuzz-build
+	+@$(SUBMAKE) CC=$(FUZZ_CC) BUILD=$(BUILD)/fuzz VARIANT=asan CFLAGS='-fsanitize=fuzzer-no-link $(CFLAGS)' fuzz-build
 	@set -e; for t in $(FUZZ_TARGETS); do echo "== $$t, $(FUZZ_SECONDS) s"; dict=tests/fuzz/dict/$$t.dict; \
 	    mkdir -p $(BUILD)/fuzz/found/$$t tests/fuzz/corpus/$$t; \
 	    $(BUILD)/fuzz/asan/$$t -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
@@ -227,8 +227,8 @@ deps:
 
 DEMO = $(BUILD)/demo
 demo: deps
-	@$(SUBMAKE) all
-	@$(SUBMAKE) demo-run
+	+@$(SUBMAKE) all
+	+@$(SUBMAKE) demo-run
 
 demo-run:
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
