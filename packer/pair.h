@@ -49,7 +49,7 @@ struct source_set {
     char *task;                     /* as data.yaml says it, or NULL */
     int keypoint_count, keypoint_dims;
     int modalities;                 /* MODALITY_* bits present in at least one sample */
-    char rule[512];                 /* for the user: "images/ + imagesIR/ by name (YOLOFuse layout): 221 pairs in train" */
+    char rule[512];                 /* a line for people: "rgb/ + ir/ by name: 32 pairs in train, 12 pairs in test" */
     uint64_t rgb_count, ir_count;   /* image files found for each role, before pairing */
     struct report report;           /* unpaired, orphans, skipped, … */
     struct arena arenas[3];         /* what the paths point into */

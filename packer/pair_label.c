@@ -39,7 +39,7 @@ static bool has_non_ascii(const char *text) {
     return false;
 }
 
-/* Bytes of the combining mark at `p` (U+0300-U+036F, U+3099, U+309A) or the conjoining jamo (U+1100-U+11FF); 0: none. */
+/* Bytes of the combining mark at `p` (U+0300-U+036F, U+3099, U+309A) or conjoining jamo (U+1100-U+11FF); 0: none. */
 static size_t decomposed_size(const unsigned char *p) {
     if ((p[0] == 0xCC && p[1] >= 0x80) || (p[0] == 0xCD && p[1] >= 0x80 && p[1] <= 0xAF))
         return 2;

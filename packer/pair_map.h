@@ -12,9 +12,9 @@ struct pair_map {
 
 /*
  * Reads FILE: lines of tab-separated rgb, ir, label, with a head line that names them in any order or without one; or
- * JSON Lines, objects with those keys. Empty or null: there is none (a line needs rgb or ir). Other columns and keys are
- * passed over. Paths are absolute, or relative to the data set `base` when the first one is there, else to the map's
- * directory; they are put into `places`. ERR_INPUT names file and line.
+ * JSON Lines, objects with those keys. Empty or null: there is none (a line needs rgb or ir; a label is then looked
+ * for by rule). Other columns and keys are passed over. Paths are absolute, or relative to the data set `base` when the
+ * first one is there, else to the map's directory; they are put into `places`. ERR_INPUT names file and line.
  */
 int pair_map_read(struct pair_map *out, struct pair_places *places, const char *base, const char *file,
                   struct error *error);

@@ -112,8 +112,8 @@ const char *pair_places_put_directory(struct pair_places *p, const char *path) {
 
 /* ---- settling ---------------------------------------------------------------------------------------------------- */
 
-/* The length of the part of an outside path to scan so that partners and labels are seen too: up to the directory that a
- * rule would replace, or the directory of the picture. */
+/* The length of the part of an outside path to scan so that partners and labels are seen too: up to the directory that
+ * a rule would replace, or the directory of the picture. */
 static size_t anchor_size(const char *path) {
     const char *last = NULL;
     const struct pair_rule *rule;

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 /*
- * Every path that is put in comes out relative to the base: at once when it lies inside, else, as an absolute path until
+ * Every path that is put in comes out relative to the base: at once when it lies inside; else it is absolute until
  * pair_places_settle() moves the base up to a directory that holds all. So no sample's name is absolute or has a "..".
  */
 struct pair_places {

@@ -35,8 +35,8 @@ const struct pair_rule *pair_rule_auto(size_t i);
 /* By directory and by suffix: what the picture is. */
 enum pair_role pair_rule_role(const struct pair_rule *rule, const char *path);
 
-/* By directory and by suffix: where the RGB partner of an IR picture would lie, up to and with the dot before its suffix
- * ("images/train/a."). False if that is longer than a path can be. */
+/* By directory and by suffix: where the RGB partner of an IR picture would lie, up to and with the dot before its
+ * suffix ("images/train/a."). False if that is longer than a path can be. */
 bool pair_rule_rgb_stem(const struct pair_rule *rule, const char *ir_path, char out[PATH_MAX]);
 
 /* "images/ + imagesIR/ by name (YOLOFuse layout)". `out` has 256 bytes. */

@@ -251,6 +251,13 @@ static int note_shared(struct pairing *p) {
     return 0;
 }
 
+static int empty_split(struct pairing *p, const char *name) {
+    char rule[256];
+    pair_rule_describe(&p->rule, rule);
+    return error_set(p->error, ERR_INPUT, "%s: %s: no %s in what it names\n  base   %s\n  rule   %s", p->yaml.file,
+                     name, p->kind == SAMPLE_PAIR ? "pair" : "picture", p->out->base, rule);
+}
+
 static int make_splits_by_plan(struct pairing *p) {
     for (size_t i = 0; i < p->plans.count; i++) {
         const struct split_plan *plan = &p->plans.items[i];
@@ -258,8 +265,7 @@ static int make_splits_by_plan(struct pairing *p) {
         mark_plan(p, plan);
         int rc = add_split(p, plan->name, POSITION_COUNT, 0);
         if (rc == 0 && p->out->splits[p->out->split_count - 1].count == 0)
-            return error_set(p->error, ERR_INPUT, "%s: %s: no %s in what it names\n  base   %s", p->yaml.file,
-                             plan->name, p->kind == SAMPLE_PAIR ? "pair" : "picture", p->out->base);
+            return empty_split(p, plan->name);
         if (rc == 0)
             rc = note_shared(p);
         if (rc != 0)

@@ -94,7 +94,7 @@ struct report {
 /* Adds a row. `path` is relative to the data set; line and column count from 1, 0 = the whole file. `value` is what was
  * found, as bytes, cut after 160. In path and value anything that is not printable UTF-8 is written as \xNN, tab,
  * newline and backslash as \t, \n and \\, so that they lead back to the bytes on disk; in the message, which says
- * what is wrong in words, a backslash stays. Path and message are never cut. 0 or ERR_MEMORY (nothing is added then). */
+ * what is wrong in words, a backslash stays. Path and message are never cut. 0 or ERR_MEMORY (nothing is added). */
 int report_add(struct report *r, enum report_rule rule, const char *path, uint64_t line, uint64_t column,
                struct span value, const char *format, ...) __attribute__((format(printf, 7, 8)));
 int report_append(struct report *to, const struct report *from);

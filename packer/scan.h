@@ -21,7 +21,7 @@ int path_list_add(struct path_list *list, const char *path); /* borrows; 0 or ER
 void path_list_sort(struct path_list *list);                 /* and drops duplicates */
 
 /* The first row of a sorted list that is `prefix` or greater, as bytes: what lies below "a/b" begins at that of "a/b/".
- * O(log n); with *hint (NULL: none), where the result is left, O(log distance) for prefixes asked in ascending order. */
+ * O(log n); with *hint (NULL: none), where the result is left, O(log distance) for ascending prefixes. */
 size_t path_list_lower(const struct path_list *list, const char *prefix, size_t *hint);
 
 /* The row of `path` in a sorted list, or SIZE_MAX. */
