@@ -162,6 +162,8 @@ static int write_all(struct export *x, const struct splits *splits, struct error
         rc = export_yaml_split(&x->yaml, name, same_as, error);
         if (rc == 0)
             rc = splits_dataset(&dataset, splits, name, error);
+        if (rc == 0)
+            rc = splits_check_classes(dataset, error);
         x->dataset = dataset;
         if (rc == 0 && same_as == NULL)
             rc = write_split(x, error);

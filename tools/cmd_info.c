@@ -184,6 +184,8 @@ static int show_split(const struct splits *splits, const char *name, const char 
     struct survey survey = {0};
     int rc = splits_dataset(&dataset, splits, name, error);
     if (rc == 0)
+        rc = splits_check_classes(dataset, error);
+    if (rc == 0)
         rc = survey_init(&survey, dataset, error);
     if (rc == 0)
         rc = survey_run(&survey, dataset, error);

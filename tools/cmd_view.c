@@ -117,8 +117,10 @@ static void draw_label(const struct view *v, const struct frame *f, const ypk_la
         name = number;
     }
     int scale = canvas_text_width(name, 2) <= width ? 2 : 1, above = y - (FONT_HEIGHT + 2) * scale;
+    int rightmost = f->x + f->width - canvas_text_width(name, scale) - scale;
+    x = x < rightmost ? x : rightmost;
     if (named)
-        draw_tag(&v->sheet, x, above >= f->y ? above : y, scale, name, colour);
+        draw_tag(&v->sheet, x > f->x ? x : f->x, above >= f->y ? above : y, scale, name, colour);
 }
 
 static void draw_labels(const struct view *v, const struct frame *f, const ypk_sample *s) {

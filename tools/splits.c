@@ -56,6 +56,16 @@ int splits_dataset(ypk_dataset **out, const struct splits *s, const char *split,
     return 0;
 }
 
+int splits_check_classes(const ypk_dataset *dataset, struct error *error) {
+    ypk_dataset_info info;
+    ypk_dataset_get_info(dataset, &info);
+    for (uint32_t i = 0; i < info.class_count; i++)
+        if (ypk_dataset_class_name(dataset, i) == NULL)
+            return error_set(error, ERR_CORRUPT, "split %s: the index is damaged: class %u of %u has no name",
+                             info.split, i, info.class_count);
+    return 0;
+}
+
 int splits_error(struct error *to, const ypk_error *from) {
     to->code = from->code;
     to->os_errno = from->os_errno;

@@ -22,6 +22,9 @@ const char *splits_name(const struct splits *s, size_t index, const char **same_
 /* Opens one split, with a suggestion if its name is a near miss. */
 int splits_dataset(ypk_dataset **out, const struct splits *s, const char *split, struct error *error);
 
+/* Makes sure that every class has a name: ERR_CORRUPT if the index lost one. */
+int splits_check_classes(const ypk_dataset *dataset, struct error *error);
+
 /* Copies what the reader said. Returns its code. */
 int splits_error(struct error *to, const ypk_error *from);
 

@@ -16,6 +16,8 @@ static void on_sources(void *arg, const struct source_set *sources) {
     struct summary *s = arg;
     bool pairs = sources->modalities == (MODALITY_RGB | MODALITY_IR);
     s->noun = pairs ? (s->args->pack.source.unpaired == UNPAIRED_RGB_ONLY ? "sample" : "pair") : "image";
+    const char *task = s->args->pack.task != NULL ? s->args->pack.task : sources->task;
+    s->label_noun = task == NULL || strcmp(task, "detect") == 0 ? "box" : "label";
     s->progress.unit = pairs ? "pairs" : "images";
     if (s->args->quiet)
         return;
@@ -29,7 +31,7 @@ static void on_progress(void *arg, const struct pack_progress *p) {
 }
 
 int summary_run(struct summary *s, struct pack_result *result, struct dataset_args *d, struct error *error) {
-    *s = (struct summary){.args = d, .noun = "image", .start_s = now_s()};
+    *s = (struct summary){.args = d, .noun = "image", .label_noun = "label", .start_s = now_s()};
     progress_init(&s->progress, "images", d->quiet);
     d->pack.cancel = interrupt_install();
     d->pack.source.cancel = d->pack.cancel;
@@ -55,8 +57,8 @@ static void print_headline(const struct summary *s, const struct pack_result *re
     output_label(stdout, total->packed > 0 ? STYLE_GOOD : STYLE_WARN, packed ? "packed" : "checked");
     if (packed)
         printf("%s of ", text_count(total->packed).text);
-    printf("%s, %s in %s, ", text_counted(total->samples, s->noun).text, text_counted(total->labels, "label").text,
-           text_counted(result->class_count, "class").text);
+    printf("%s, %s in %s, ", text_counted(total->samples, s->noun).text,
+           text_counted(total->labels, s->label_noun).text, text_counted(result->class_count, "class").text);
     if (packed)
         printf("%s in %s  → %s", text_bytes(result->pack_bytes).text, text_counted(shard_count(result), "shard").text,
                result->output);

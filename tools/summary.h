@@ -9,7 +9,8 @@
 struct summary {
     struct progress progress;
     const struct dataset_args *args;
-    const char *noun; /* "pair" or "image": what a sample is here */
+    const char *noun;       /* "pair" or "image": what a sample is here */
+    const char *label_noun; /* "box", or "label" where it may be more than that */
     double start_s, seconds;
 };
 
