@@ -16,20 +16,20 @@ void string_list_deinit(struct string_list *list);
 int string_list_add(struct string_list *list, const char *text); /* copies; 0 or ERR_MEMORY */
 
 struct data_yaml_split {
-    struct string_list rgb;     /* entries as written: directories or .txt lists */
-    struct string_list ir;      /* from train_ir, val_ir, test_ir */
-    size_t line;                /* of the first entry of rgb */
+    struct string_list rgb; /* entries as written: directories or .txt lists */
+    struct string_list ir;  /* from train_ir, val_ir, test_ir */
+    size_t line;            /* of the first entry of rgb */
 };
 
 struct data_yaml {
-    char *file;                 /* path of the yaml file as given */
-    char *path;                 /* the `path` key as written, NULL if absent */
-    char *base;                 /* the directory that entries are relative to, resolved as data_yaml_read() documents */
+    char *file; /* path of the yaml file as given */
+    char *path; /* the `path` key as written, NULL if absent */
+    char *base; /* the directory that entries are relative to, resolved as data_yaml_read() documents */
     struct data_yaml_split train, val, test;
-    struct string_list names;   /* in order of class id */
-    char *task;                 /* the `task` key as written, NULL if absent */
+    struct string_list names;          /* in order of class id */
+    char *task;                        /* the `task` key as written, NULL if absent */
     int keypoint_count, keypoint_dims; /* kpt_shape; 0, 0 if absent */
-    struct string_list unknown_keys; /* "key (line N)" of keys nobody knows: warned about, never an error */
+    struct string_list unknown_keys;   /* "key (line N)" of keys nobody knows: warned about, never an error */
 };
 
 /*

@@ -10,24 +10,24 @@
 #include <stdint.h>
 
 struct label_options {
-    uint8_t task;               /* enum index_task */
-    uint32_t class_count;       /* 0: unknown, any class up to INDEX_CLASS_LIMIT - 1 is right */
+    uint8_t task;                      /* enum index_task */
+    uint32_t class_count;              /* 0: unknown, any class up to INDEX_CLASS_LIMIT - 1 is right */
     int keypoint_count, keypoint_dims; /* pose */
 };
 
 struct label_counts {
-    uint64_t rows;                      /* = kept + dropped + duplicate */
+    uint64_t rows; /* = kept + dropped + duplicate */
     uint64_t kept, dropped, duplicate;
-    uint64_t clamped;                   /* among the kept */
+    uint64_t clamped;              /* among the kept */
     uint32_t max_class, min_class; /* class ids of the kept rows; 0, 0 when kept is 0 */
 };
 
 /* Growable; zero-initialise; label_set_clear() keeps memory. */
 struct label_set {
-    struct bytes labels;        /* struct index_label[] */
-    struct bytes points;        /* float[][point_dims] */
+    struct bytes labels; /* struct index_label[] */
+    struct bytes points; /* float[][point_dims] */
     struct label_counts counts;
-    struct bytes seen;          /* scratch of label_parse() */
+    struct bytes seen; /* scratch of label_parse() */
 };
 
 /*

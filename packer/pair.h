@@ -17,11 +17,11 @@
 enum unpaired_policy { UNPAIRED_REJECT, UNPAIRED_RGB_ONLY, UNPAIRED_FAIL };
 
 struct pair_options {
-    const char *dataset;        /* a directory, or a .yaml file */
-    const char *rule;           /* --pair: "auto" or NULL, "yolofuse", "dir:RGB=IR", "suffix:RGB=IR", "map:FILE" */
-    const char *labels;         /* --labels: directory of the label files, relative to the current directory or, when it
-                                   is not there, to the data set; NULL: found by rule */
-    int modalities;             /* --modality: MODALITY_* bits, 0 = what is there */
+    const char *dataset; /* a directory, or a .yaml file */
+    const char *rule;    /* --pair: "auto" or NULL, "yolofuse", "dir:RGB=IR", "suffix:RGB=IR", "map:FILE" */
+    const char *labels;  /* --labels: directory of the label files, relative to the current directory or, when it
+                            is not there, to the data set; NULL: found by rule */
+    int modalities;      /* --modality: MODALITY_* bits, 0 = what is there */
     enum unpaired_policy unpaired;
     const atomic_bool *cancel;
 };
@@ -35,24 +35,24 @@ struct sample_source {
 const char *sample_source_name(const struct sample_source *source);
 
 struct split_source {
-    char name[48];                  /* "train", "val", "test"; letters, digits, '-', '_' */
-    struct sample_source *samples;  /* sorted by name, as bytes */
+    char name[48];                 /* "train", "val", "test"; letters, digits, '-', '_' */
+    struct sample_source *samples; /* sorted by name, as bytes */
     size_t count;
-    size_t same_as;                 /* index of an earlier split with the very same samples, or SIZE_MAX */
+    size_t same_as; /* index of an earlier split with the very same samples, or SIZE_MAX */
 };
 
 struct source_set {
-    char *base;                     /* directory that every path is relative to */
+    char *base; /* directory that every path is relative to */
     struct split_source splits[8];
     size_t split_count;
-    struct string_list names;       /* class names; count 0 when nothing says them */
-    char *task;                     /* as data.yaml says it, or NULL */
+    struct string_list names; /* class names; count 0 when nothing says them */
+    char *task;               /* as data.yaml says it, or NULL */
     int keypoint_count, keypoint_dims;
-    int modalities;                 /* MODALITY_* bits present in at least one sample */
-    char rule[512];                 /* a line for people: "rgb/ + ir/ by name: 32 pairs in train, 12 pairs in test" */
-    uint64_t rgb_count, ir_count;   /* image files found for each role, before pairing */
-    struct report report;           /* unpaired, orphans, skipped, … */
-    struct arena arenas[3];         /* what the paths point into */
+    int modalities;               /* MODALITY_* bits present in at least one sample */
+    char rule[512];               /* a line for people: "rgb/ + ir/ by name: 32 pairs in train, 12 pairs in test" */
+    uint64_t rgb_count, ir_count; /* image files found for each role, before pairing */
+    struct report report;         /* unpaired, orphans, skipped, … */
+    struct arena arenas[3];       /* what the paths point into */
 };
 
 /*

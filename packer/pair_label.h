@@ -10,9 +10,9 @@
 #define PAIR_NONE UINT32_MAX
 
 struct pair_labels {
-    const struct path_list *files;  /* relative to the data set, or to `directory` */
-    const char *directory;          /* --labels: the files are looked for only here; NULL: by rule in the data set */
-    const char *const *given;       /* of each picture: its file, when a map says it; NULL where none does */
+    const struct path_list *files; /* relative to the data set, or to `directory` */
+    const char *directory;         /* --labels: the files are looked for only here; NULL: by rule in the data set */
+    const char *const *given;      /* of each picture: its file, when a map says it; NULL where none does */
 };
 
 /*

@@ -12,15 +12,15 @@
 
 /* Over the rows of a list of pictures. Zero-initialise. */
 struct pair_table {
-    uint8_t *role;          /* enum pair_role */
-    uint32_t *partner;      /* row, PAIR_NONE or PAIR_AMBIGUOUS */
+    uint8_t *role;     /* enum pair_role */
+    uint32_t *partner; /* row, PAIR_NONE or PAIR_AMBIGUOUS */
     uint64_t rgb_count, ir_count, pair_count;
 };
 
 /* A picture that a list of data.yaml names. */
 struct pair_member {
-    uint32_t image;         /* row */
-    uint32_t key;           /* offset in its path: what follows is its place in the split */
+    uint32_t image; /* row */
+    uint32_t key;   /* offset in its path: what follows is its place in the split */
 };
 
 /* All return 0 or ERR_MEMORY, and replace what the table held. */

@@ -13,11 +13,11 @@
  * pair_places_settle() moves the base up to a directory that holds all. So no sample's name is absolute or has a "..".
  */
 struct pair_places {
-    char *base;                 /* as it was given, or the new one */
-    char *absolute, *real;      /* the same without "..", and without symbolic links */
-    struct path_list subs;      /* after settling: what has to be scanned, relative to the base ("": all) */
+    char *base;            /* as it was given, or the new one */
+    char *absolute, *real; /* the same without "..", and without symbolic links */
+    struct path_list subs; /* after settling: what has to be scanned, relative to the base ("": all) */
     struct arena arena;
-    char *last_directory;       /* of the last path that was put: lists name many of one directory */
+    char *last_directory; /* of the last path that was put: lists name many of one directory */
     const char *last_place;
     bool any_inside;
 };

@@ -11,11 +11,11 @@
 enum pair_role { ROLE_NONE, ROLE_RGB, ROLE_IR };
 
 enum pair_rule_kind {
-    PAIR_BY_DIRECTORY,  /* the last directory of the path that is `rgb` or `ir` */
-    PAIR_BY_SUFFIX,     /* the stem ends with `rgb` or `ir`; one of them may be "" */
-    PAIR_BY_MAP,        /* a file says it */
-    PAIR_BY_LIST,       /* train_ir, val_ir, test_ir of data.yaml */
-    PAIR_SINGLE,        /* one modality */
+    PAIR_BY_DIRECTORY, /* the last directory of the path that is `rgb` or `ir` */
+    PAIR_BY_SUFFIX,    /* the stem ends with `rgb` or `ir`; one of them may be "" */
+    PAIR_BY_MAP,       /* a file says it */
+    PAIR_BY_LIST,      /* train_ir, val_ir, test_ir of data.yaml */
+    PAIR_SINGLE,       /* one modality */
 };
 
 #define PAIR_WORD_BYTES 64u
@@ -23,7 +23,7 @@ enum pair_rule_kind {
 struct pair_rule {
     enum pair_rule_kind kind;
     char rgb[PAIR_WORD_BYTES], ir[PAIR_WORD_BYTES];
-    const char *map_file;   /* borrowed from the text that was parsed */
+    const char *map_file; /* borrowed from the text that was parsed */
 };
 
 /* "yolofuse", "dir:A=B", "suffix:A=B" or "map:FILE". ERR_ARGUMENT. */

@@ -12,12 +12,12 @@
 
 /* What a key of data.yaml (train, train_ir, …) names. */
 struct split_names {
-    struct path_list directories;   /* "images/train/", relative to the base; "" is the base itself */
-    struct path_list files;         /* lines of .txt lists */
+    struct path_list directories; /* "images/train/", relative to the base; "" is the base itself */
+    struct path_list files;       /* lines of .txt lists */
 };
 
 struct split_plan {
-    const char *name;               /* "train", "val", "test" */
+    const char *name; /* "train", "val", "test" */
     struct split_names rgb, ir;
     struct pair_member *members[2]; /* pictures that rgb and ir name, after split_plans_resolve() */
     size_t member_count[2];
@@ -27,7 +27,7 @@ struct split_plan {
 struct split_plans {
     struct split_plan items[PAIR_SPLIT_LIMIT];
     size_t count;
-    bool has_ir;                    /* train_ir, val_ir or test_ir is given */
+    bool has_ir; /* train_ir, val_ir or test_ir is given */
 };
 
 /* Finds what the entries name and puts every path into `places`. A train or val entry that does not exist is ERR_INPUT

@@ -15,21 +15,21 @@ struct pairing {
     const struct pair_options *options;
     struct source_set *out;
     struct error *error;
-    struct data_yaml yaml;          /* .file NULL: there is none */
+    struct data_yaml yaml; /* .file NULL: there is none */
     struct pair_places places;
-    struct split_plans plans;       /* .count 0: splits by path */
+    struct split_plans plans; /* .count 0: splits by path */
     struct pair_map map;
-    struct scan scan, label_scan;   /* label_scan: below --labels */
+    struct scan scan, label_scan; /* label_scan: below --labels */
     struct pair_rule rule;
     struct pair_table table;
-    enum sample_kind kind;          /* what a sample is */
-    const char *label_prefix;       /* with --labels: "dir/", what makes the files of label_scan paths of samples */
-    uint32_t *label_of;             /* row of the label files, or PAIR_NONE */
-    const char **map_label;         /* by map:FILE; NULL: none says any */
-    uint8_t *marked;                /* of the current split: the picture that stands for the sample */
-    uint8_t *reported;              /* as unpaired or ambiguous */
+    enum sample_kind kind;    /* what a sample is */
+    const char *label_prefix; /* with --labels: "dir/", what makes the files of label_scan paths of samples */
+    uint32_t *label_of;       /* row of the label files, or PAIR_NONE */
+    const char **map_label;   /* by map:FILE; NULL: none says any */
+    uint8_t *marked;          /* of the current split: the picture that stands for the sample */
+    uint8_t *reported;        /* as unpaired or ambiguous */
     uint64_t unpaired_count;
-    uint64_t stranger_count;        /* pictures of a split that the rule gives no role */
+    uint64_t stranger_count; /* pictures of a split that the rule gives no role */
     const char *first_stranger;
 };
 

@@ -72,7 +72,7 @@ static int append_escaped(struct bytes *out, struct span text, enum escape escap
             rc = bytes_append(out, code, (size_t)size);
         done = ++i;
     }
-    return rc != 0 ? rc : bytes_append(out, text.data + done, text.size - done);
+    return rc != 0 || done == text.size ? rc : bytes_append(out, text.data + done, text.size - done);
 }
 
 static struct span span_of(const char *text) {

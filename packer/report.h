@@ -15,10 +15,10 @@
 
 /* What a rule does to the thing it names. */
 enum report_action {
-    ACTION_REJECTED,    /* the sample is not in the pack */
-    ACTION_DROPPED,     /* the label row is not in the pack; its image and the other rows are */
-    ACTION_CLAMPED,     /* the label row is in the pack, with coordinates moved inside the picture */
-    ACTION_NOTE,        /* nothing was lost */
+    ACTION_REJECTED, /* the sample is not in the pack */
+    ACTION_DROPPED,  /* the label row is not in the pack; its image and the other rows are */
+    ACTION_CLAMPED,  /* the label row is in the pack, with coordinates moved inside the picture */
+    ACTION_NOTE,     /* nothing was lost */
 };
 
 /* id, name in the report, action, "what it is" for the summary (singular), remedy */
@@ -74,7 +74,7 @@ enum report_rule {
 #define X(id, name, action, what, remedy) RULE_##id,
     REPORT_RULES(X)
 #undef X
-    RULE_COUNT
+        RULE_COUNT
 };
 
 struct report_rule_info {
@@ -87,7 +87,7 @@ const struct report_rule_info *report_rule_info(enum report_rule rule);
 const char *report_action_text(enum report_action action); /* "rejected", "dropped", "clamped", "note" */
 
 struct report {
-    struct bytes rows;              /* text of report.tsv without its head line */
+    struct bytes rows; /* text of report.tsv without its head line */
     uint64_t counts[RULE_COUNT];
 };
 

@@ -29,9 +29,9 @@ size_t path_list_find(const struct path_list *list, const char *path, size_t *hi
 
 /* Zero-initialise. */
 struct scan {
-    struct path_list images;    /* names with a known image suffix (jpg jpeg jpe png bmp tif tiff webp mpo, any case) */
-    struct path_list labels;    /* *.txt, any case */
-    uint64_t skipped_count;     /* everything else: each kind is a FILE_SKIPPED row of the report */
+    struct path_list images; /* names with a known image suffix (jpg jpeg jpe png bmp tif tiff webp mpo, any case) */
+    struct path_list labels; /* *.txt, any case */
+    uint64_t skipped_count;  /* everything else: each kind is a FILE_SKIPPED row of the report */
     struct arena arena;
 };
 
