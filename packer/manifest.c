@@ -39,16 +39,25 @@ static void hash_digits(char out[HASH_DIGITS + 1], char *text, size_t size, size
     memcpy(text + position, kept, HASH_DIGITS);
 }
 
-static int append_chunk(const char *text, size_t size, void *out) {
-    return bytes_append(out, text, size);
+struct dump {
+    struct bytes *out;
+    int rc; /* kept, since jansson does not look at every result of the callback */
+};
+
+static int append_chunk(const char *text, size_t size, void *arg) {
+    struct dump *dump = arg;
+    if (!dump->rc)
+        dump->rc = bytes_append(dump->out, text, size);
+    return dump->rc ? -1 : 0;
 }
 
 int manifest_encode(struct bytes *out, json_t *manifest, struct error *error) {
+    struct dump dump = {.out = out};
     size_t start = out->size;
     /* Deleted first, so that it comes last. */
     json_object_del(manifest, HASH_KEY);
     if (json_object_set_new(manifest, HASH_KEY, json_string(HASH_ZEROS)) ||
-        json_dump_callback(manifest, append_chunk, out, JSON_INDENT(2)) || bytes_append(out, "\n", 1))
+        json_dump_callback(manifest, append_chunk, &dump, JSON_INDENT(2)) || append_chunk("\n", 1, &dump))
         return error_set(error, ERR_MEMORY, MANIFEST_NAME ": out of memory");
     char *text = (char *)out->data + start, digits[HASH_DIGITS + 1];
     size_t size = out->size - start, position = hash_position(text, size);

@@ -42,13 +42,21 @@ json_t *pack_manifest_options(const struct pack_options *options, const struct s
                      jpeg_library_version(), "lmdb", shard_library_version(), "names", string_array(&sources->names));
 }
 
+static int hash_chunk(const char *text, size_t size, void *state) {
+    return XXH3_64bits_update(state, text, size) == XXH_OK ? 0 : -1;
+}
+
+/* Not from json_dumps(), which may leave out a key when memory runs short. */
 int pack_manifest_fingerprint(uint64_t *out, const json_t *options, struct error *error) {
-    char *text = json_dumps(options, JSON_SORT_KEYS | JSON_COMPACT);
-    if (!text)
-        return error_set(error, ERR_MEMORY, "out of memory for the options");
-    *out = XXH3_64bits(text, strlen(text));
-    free(text);
-    return 0;
+    XXH3_state_t *state = options ? XXH3_createState() : NULL;
+    int rc = state && XXH3_64bits_reset(state) == XXH_OK &&
+                     json_dump_callback(options, hash_chunk, state, JSON_SORT_KEYS | JSON_COMPACT) == 0
+                 ? 0
+                 : error_set(error, ERR_MEMORY, "out of memory for the options");
+    if (rc == 0)
+        *out = XXH3_64bits_digest(state);
+    XXH3_freeState(state);
+    return rc;
 }
 
 static json_t *counts_object(const struct intake_counts *counts) {
