@@ -30,30 +30,41 @@ static char *with_suffix(const char *path, const char *suffix) {
     return out;
 }
 
-static bool exists_in(const char *directory, const char *name) {
+static int exists_in(bool *out, const char *directory, const char *name, struct error *error) {
     char *path = path_join(directory, name);
-    bool found = path && access(path, F_OK) == 0;
+    if (!path)
+        return error_set(error, ERR_MEMORY, "out of memory");
+    *out = access(path, F_OK) == 0;
     free(path);
-    return found;
+    return 0;
+}
+
+static int is_empty(bool *out, const char *directory, struct error *error) {
+    int entries = 0;
+    DIR *dir = opendir(directory);
+    if (!dir)
+        return error_set_errno(error, errno, "cannot open %s", directory);
+    while (entries <= 2 && readdir(dir))
+        entries++;
+    closedir(dir);
+    *out = entries <= 2;
+    return 0;
 }
 
 /* What stands at `output` may be replaced if it is a pack, an empty directory, or nothing. */
 static int check_replaceable(const char *output, struct error *error) {
     struct stat st;
+    bool replaceable = false;
+    int rc = 0;
     if (lstat(output, &st) != 0)
         return errno == ENOENT ? 0 : error_set_errno(error, errno, "%s", output);
     if (S_ISDIR(st.st_mode)) {
-        if (exists_in(output, MANIFEST_NAME))
-            return 0;
-        DIR *dir = opendir(output);
-        int entries = 0;
-        while (dir && entries <= 2 && readdir(dir))
-            entries++;
-        if (dir)
-            closedir(dir);
-        if (dir && entries <= 2)
-            return 0;
+        rc = exists_in(&replaceable, output, MANIFEST_NAME, error);
+        if (rc == 0 && !replaceable)
+            rc = is_empty(&replaceable, output, error);
     }
+    if (rc != 0 || replaceable)
+        return rc;
     return error_set(error, ERR_INPUT, "%s exists and is not a pack: nothing was written. Choose another name with -o, or remove it",
                      output);
 }
@@ -132,16 +143,15 @@ static int for_each_entry(const char *directory, bool (*wanted)(const char *name
 
 int publish_begin(struct publish *p, const char *output, bool resume, uint64_t fingerprint, struct error *error) {
     int rc;
+    bool keep = true, unfinished = false;
     *p = (struct publish){.output = with_suffix(output, ""), .directory = with_suffix(output, ".partial"), .lock_fd = -1};
     if (!p->output || !p->directory) {
         rc = error_set(error, ERR_MEMORY, "out of memory");
         goto fail;
     }
     if ((rc = check_replaceable(p->output, error)) != 0 || (rc = dir_create_all(p->directory, error)) != 0 ||
-        (rc = lock_directory(p, error)) != 0)
+        (rc = lock_directory(p, error)) != 0 || (rc = exists_in(&unfinished, p->directory, STATE_NAME, error)) != 0)
         goto fail;
-
-    bool unfinished = exists_in(p->directory, STATE_NAME);
     if (resume) {
         rc = read_state(p, fingerprint, error);
         p->resumed = rc == 1;
@@ -150,6 +160,7 @@ int publish_begin(struct publish *p, const char *output, bool resume, uint64_t f
     }
     if (!p->resumed) {
         p->restarted = unfinished;
+        keep = false; /* from here on there is nothing to go on with */
         /* the directory itself stays: it is locked */
         if ((rc = for_each_entry(p->directory, any_name, dir_remove_all, error)) != 0 ||
             (rc = write_state(p, fingerprint, error)) != 0)
@@ -157,7 +168,7 @@ int publish_begin(struct publish *p, const char *output, bool resume, uint64_t f
     }
     return 0;
 fail:
-    publish_abort(p, true);
+    publish_abort(p, keep);
     return rc;
 }
 
