@@ -136,9 +136,13 @@ static struct span text_span(const char *text) {
 }
 
 /* A file that cannot be read is the sample's fault, unless the machine is out of memory or descriptors. */
+static bool is_machine_fault(const struct error *fault) {
+    return fault->code == ERR_MEMORY || fault->os_errno == EMFILE || fault->os_errno == ENFILE;
+}
+
 static int reject_unreadable(struct intake_result *out, const char *path, const struct error *fault,
                              struct error *error) {
-    if (fault->code == ERR_MEMORY || fault->os_errno == EMFILE || fault->os_errno == ENFILE) {
+    if (is_machine_fault(fault)) {
         if (error)
             *error = *fault;
         return fault->code;
@@ -433,10 +437,10 @@ static int take_labels(struct intake *in, const struct sample_source *source, st
     }
     in->label_text.size = 0;
     if (file_read(&in->label_text, in->base_fd, source->label, LABEL_FILE_LIMIT_BYTES, &fault) != 0) {
-        if (fault.code == ERR_MEMORY) {
+        if (is_machine_fault(&fault)) {
             if (error)
                 *error = fault;
-            return ERR_MEMORY;
+            return fault.code;
         }
         return report_add(&out->report, RULE_LABEL_UNREADABLE, source->label, 0, 0, (struct span){0}, "%s", fault.message);
     }
