@@ -162,6 +162,7 @@ static int run(const struct synth_args *a, const char *directory) {
                text_count(s.val_count).text, text_counted(s.box_count, "box").text, text_bytes(s.bytes).text,
                directory);
         if (!a->quiet) {
+            fflush(stdout);
             output_label(stderr, STYLE_PLAIN, "next");
             fprintf(stderr, "yolopack %s%s\n", directory, a->modality == 1 ? " --modality ir" : "");
         }
