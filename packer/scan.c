@@ -149,8 +149,8 @@ static int tally_add(struct walk *w, const char *kind, const char *path) {
     w->out->skipped_count++;
     if (w->tally_count >= KIND_LIMIT)
         kind = "other kinds";
-    struct tally *t = w->tallies;
-    for (; t < w->tallies + w->tally_count; t++) {
+    for (size_t i = 0; i < w->tally_count; i++) {
+        struct tally *t = &w->tallies[i];
         if (strcmp(t->kind, kind) == 0) {
             t->count++;
             if (strcmp(path, t->path) < 0)

@@ -110,8 +110,7 @@ Test(label, classes) {
 
 Test(label, every_kind_of_text_gives_the_same_numbers) {
     static const char *const texts[] = {
-        "\xEF\xBB\xBF"
-        "0 0.5 0.5 0.2 0.2\n",
+        "\xEF\xBB\xBF\x30 0.5 0.5 0.2 0.2\n",
         "0 0.5 0.5 0.2 0.2\r\n",
         "0 0.5 0.5 0.2 0.2\r",
         "0\t0.5  0.5\t\t0.2 0.2",
