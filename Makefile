@@ -26,7 +26,7 @@ PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_place pair_
          source_image source_jpeg source_png $(SOURCE_TIFF) $(SOURCE_WEBP) $(SOURCE_BMP) normalise intake shard pipeline \
          publish manifest pack_manifest class_names part pack_split pack verify reindex
 READER = api_error dataset decoder random permutation matrix placement boxes plan plan_options plan_state \
-         cpu resize resize_rows warp warp_rows hsv infrared convert frame window slot loader_options loader
+         cpu resize resize_rows warp warp_rows hsv infrared convert frame window slot loader_options loader dlpack
 READER_X86 = resize_rows_avx2 warp_rows_avx2 hsv_avx2 hsv_avx512 convert_avx2
 TOOLS = args dataset_args loader_args commands interrupt progress output summary splits tree synth font canvas png_out \
         export_label export_yaml cmd_pack cmd_check cmd_bench cmd_info cmd_ls cmd_verify cmd_reindex cmd_export cmd_synth cmd_view
@@ -52,9 +52,10 @@ UNIT_SRC = $(filter-out $(if $(HAVE_TIFF),,%/test_source_tiff.c) $(if $(HAVE_WEB
 FAULT_SRC = $(wildcard tests/fault/fault_*.c)
 STRESS_SRC = $(wildcard tests/stress/stress_*.c)
 BENCH_SRC = $(wildcard tests/bench/bench_*.c)
+PLAIN_SRC = tests/bench/plain.c
 FUZZ_SRC = $(wildcard tests/fuzz/fuzz_*.c)
 GOLDEN_SRC = tests/golden/make_golden.c
-TEST_SRC = $(UNIT_SRC) $(FAULT_SRC) $(STRESS_SRC) $(BENCH_SRC) $(FUZZ_SRC) $(GOLDEN_SRC) $(wildcard tests/fuzz/replay.c)
+TEST_SRC = $(UNIT_SRC) $(FAULT_SRC) $(STRESS_SRC) $(BENCH_SRC) $(PLAIN_SRC) $(FUZZ_SRC) $(GOLDEN_SRC) $(wildcard tests/fuzz/replay.c)
 
 # What the library is made of, and everything that a test may link.
 LIBRARY_OBJ = $(patsubst %.c,$(O)/%.o,$(COMMON_SRC) $(READER_SRC))
@@ -178,7 +179,7 @@ $(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay.o $(O)/e
 	@echo "  LINK  $@"
 	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
 
-$(call programs,$(FAULT_SRC) $(STRESS_SRC) $(BENCH_SRC) $(GOLDEN_SRC)): $(O)/%: $(O)/%.o $(O)/everything.a
+$(call programs,$(FAULT_SRC) $(STRESS_SRC) $(BENCH_SRC) $(PLAIN_SRC) $(GOLDEN_SRC)): $(O)/%: $(O)/%.o $(O)/everything.a
 	@echo "  LINK  $@"
 	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
 
@@ -197,9 +198,11 @@ check-run:
 .PHONY: stress
 stress: $(call programs,$(STRESS_SRC))
 
-bench: all $(call programs,$(BENCH_SRC))
-	@set -e; for t in $(call programs,$(BENCH_SRC)) $(sort $(wildcard tests/bench/bench_*.sh)); do \
-	    echo "== $$t"; YOLOPACK=$(O)/yolopack BUILD=$(O) $$t; done
+bench: all $(call programs,$(BENCH_SRC) $(PLAIN_SRC))
+	@set -e; export YOLOPACK=$(abspath $(O)/yolopack) BUILD=$(abspath $(O)); \
+	[ -n "$$YPK_TEST_DATA" ] || [ ! -d ../shared/data ] || export YPK_TEST_DATA=$$(cd ../shared/data && pwd); \
+	for t in $(call programs,$(BENCH_SRC)); do echo "== $$t"; $$t; done; \
+	for t in $(sort $(wildcard tests/bench/bench_*.py)); do echo "== $$t"; python3 $$t; done
 
 FUZZ_SECONDS ?= 60
 FUZZ_CC ?= clang
