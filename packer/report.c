@@ -237,15 +237,25 @@ int report_tsv(const struct report *r, struct bytes *out) {
     return rc != 0 ? rc : bytes_append(out, r->rows.data, r->rows.size);
 }
 
-static int append_json_text(const char *text, size_t size, void *out) {
-    return bytes_append(out, text, size);
+struct json_sink {
+    struct bytes *out;
+    int rc;
+};
+
+/* The failure is kept: jansson passes over some of them. */
+static int append_json_text(const char *text, size_t size, void *arg) {
+    struct json_sink *sink = arg;
+    if (sink->rc == 0)
+        sink->rc = bytes_append(sink->out, text, size);
+    return sink->rc;
 }
 
 /* Takes over `value` (NULL: memory ran out). */
 static int append_json(struct bytes *out, json_t *value) {
-    int rc = value ? json_dump_callback(value, append_json_text, out, JSON_COMPACT | JSON_SORT_KEYS) : -1;
+    struct json_sink sink = {.out = out};
+    int rc = value ? json_dump_callback(value, append_json_text, &sink, JSON_COMPACT | JSON_SORT_KEYS) : -1;
     json_decref(value);
-    return rc == 0 ? 0 : ERR_MEMORY;
+    return rc == 0 && sink.rc == 0 ? 0 : ERR_MEMORY;
 }
 
 static json_t *row_json(const struct span fields[FIELD_COUNT]) {
