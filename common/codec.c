@@ -108,31 +108,33 @@ int codec_encode_raw(struct codec *codec, struct bytes *out, const struct pixels
 
 /* ---- zstd: one frame of the raw form, its content size in the header, no checksum (the payload has a hash) ---------- */
 
-static int unpack_zstd(struct codec *codec, const uint8_t **planes, const struct record_image *image,
-                       struct span payload, struct error *error) {
-    size_t expected = planar_bytes(image);
+/* One frame of exactly `expected` bytes into codec->planes, which gets room for `more` behind them. */
+static int unpack_frame(struct codec *codec, struct span payload, size_t expected, size_t more, struct error *error) {
     unsigned long long content = ZSTD_getFrameContentSize(payload.data, payload.size);
 
     if (content != expected || ZSTD_findFrameCompressedSize(payload.data, payload.size) != payload.size)
         return error_set(error, ERR_CORRUPT, "zstd payload is not one frame of %zu bytes", expected);
     if (!codec->unpacker && !(codec->unpacker = ZSTD_createDCtx()))
         return out_of_memory(error, "zstd");
-    if (bytes_reserve(&codec->planes, expected) != 0)
+    if (bytes_reserve(&codec->planes, expected + more) != 0)
         return out_of_memory(error, "a raw picture");
     size_t n = ZSTD_decompressDCtx(codec->unpacker, codec->planes.data, expected, payload.data, payload.size);
     if (ZSTD_isError(n))
         return error_set(error, ERR_CORRUPT, "zstd payload: %s", ZSTD_getErrorName(n));
     if (n != expected)
         return error_set(error, ERR_CORRUPT, "zstd payload holds %zu bytes, expected %zu", n, expected);
-    *planes = codec->planes.data;
     return 0;
 }
 
-int codec_encode_zstd(struct codec *codec, struct bytes *out, const struct pixels *in, int level, struct error *error) {
-    codec->planes.size = 0;
-    int rc = put_planes(&codec->planes, in, error);
-    if (rc != 0)
-        return rc;
+static int unpack_zstd(struct codec *codec, const uint8_t **planes, const struct record_image *image,
+                       struct span payload, struct error *error) {
+    int rc = unpack_frame(codec, payload, planar_bytes(image), 0, error);
+    *planes = codec->planes.data;
+    return rc;
+}
+
+/* Appends one frame of codec->planes. */
+static int pack_frame(struct codec *codec, struct bytes *out, int level, struct error *error) {
     if (!codec->packer && !(codec->packer = ZSTD_createCCtx()))
         return out_of_memory(error, "zstd");
     size_t bound = ZSTD_compressBound(codec->planes.size);
@@ -143,6 +145,104 @@ int codec_encode_zstd(struct codec *codec, struct bytes *out, const struct pixel
     if (ZSTD_isError(n))
         return error_set(error, ERR_MEMORY, "zstd: %s", ZSTD_getErrorName(n));
     out->size += n;
+    return 0;
+}
+
+int codec_encode_zstd(struct codec *codec, struct bytes *out, const struct pixels *in, int level, struct error *error) {
+    codec->planes.size = 0;
+    int rc = put_planes(&codec->planes, in, error);
+    return rc == 0 ? pack_frame(codec, out, level, error) : rc;
+}
+
+/*
+ * ---- zstd16: low and high count, then one zstd frame ----------------------------------------------------------------
+ *
+ * Each count less the one above it (in the first row: the one to its left), the difference folded so that small ones of
+ * either sign have a high byte of 0, then all low bytes, then all high bytes. Of the predictors tried (left, above, their
+ * mean, median) none was smaller by more than 3 %, and this one runs along whole rows.
+ */
+
+enum { RANGE_BYTES = 4 };
+
+static uint16_t fold(uint16_t difference) {
+    return (uint16_t)(difference << 1 ^ -(difference >> 15));
+}
+
+static uint16_t unfold(uint16_t folded) {
+    return (uint16_t)(folded >> 1 ^ -(folded & 1));
+}
+
+static void fold_rows(uint8_t *low, uint8_t *high, const struct pixels *in) {
+    for (uint32_t y = 0; y < in->height; y++) {
+        const uint8_t *at = in->data + y * in->stride;
+        for (uint32_t x = 0; x < in->width; x++, at += 2) {
+            uint16_t predicted = y > 0 ? load_u16(at - in->stride) : x > 0 ? load_u16(at - 2) : 0;
+            uint16_t folded = fold((uint16_t)(load_u16(at) - predicted));
+            *low++ = (uint8_t)folded;
+            *high++ = (uint8_t)(folded >> 8);
+        }
+    }
+}
+
+/* Makes of the row above the next one; `row` holds zeros before the first. */
+static void unfold_row(uint16_t *restrict row, const uint8_t *restrict low, const uint8_t *restrict high, uint32_t width,
+                       bool first) {
+    for (uint32_t x = 0; x < width; x++)
+        row[x] = (uint16_t)(row[x] + unfold((uint16_t)(low[x] | high[x] << 8)));
+    for (uint32_t x = 1; first && x < width; x++)
+        row[x] = (uint16_t)(row[x] + row[x - 1]);
+}
+
+int codec_encode_zstd16(struct codec *codec, struct bytes *out, const struct pixels *in, uint32_t low, uint32_t high,
+                        int level, struct error *error) {
+    if (in->depth != 16 || in->channels != 1 || low > UINT16_MAX || high > UINT16_MAX)
+        return error_set(error, ERR_ARGUMENT, "zstd16 payloads hold 16-bit counts of one channel");
+    size_t count = (size_t)in->width * in->height, size = out->size;
+    if (count > SIZE_MAX / 2 || bytes_reserve(&codec->planes, 2 * count) != 0)
+        return out_of_memory(error, "a raw picture");
+    codec->planes.size = 2 * count;
+    fold_rows(codec->planes.data, codec->planes.data + count, in);
+
+    uint8_t range[RANGE_BYTES];
+    store_u16(range, (uint16_t)low);
+    store_u16(range + 2, (uint16_t)high);
+    int rc = bytes_append(out, range, sizeof range) == 0 ? pack_frame(codec, out, level, error)
+                                                         : out_of_memory(error, "a compressed picture");
+    if (rc != 0)
+        out->size = size;
+    return rc;
+}
+
+/* 16-bit rows as they are, or 8-bit ones scaled to the payload's range. */
+static void put_counts(const struct pixels *out, uint32_t y, const uint16_t *row, uint32_t low, uint32_t high) {
+    uint8_t *to = out->data + y * out->stride;
+    if (out->depth == 16) {
+        memcpy(to, row, (size_t)out->width * sizeof *row);
+        return;
+    }
+    pixels_scale_row(to, row, out->width, low, high);
+    if (out->channels == 3)
+        for (uint32_t x = out->width; x-- > 0;)
+            memset(to + 3 * (size_t)x, to[x], 3);
+}
+
+static int decode_zstd16(struct codec *codec, const struct decode_task *task, struct error *error) {
+    uint32_t width = task->image->width, height = task->image->height;
+    size_t count = (size_t)width * height, row_bytes = width * sizeof(uint16_t);
+    if (task->payload.size < RANGE_BYTES)
+        return error_set(error, ERR_CORRUPT, "zstd16 payload of %zu bytes", task->payload.size);
+    struct span frame = {task->payload.data + RANGE_BYTES, task->payload.size - RANGE_BYTES};
+    int rc = unpack_frame(codec, frame, 2 * count, row_bytes, error);
+    if (rc != 0)
+        return rc;
+    uint32_t low = load_u16(task->payload.data), high = load_u16(task->payload.data + 2);
+    const uint8_t *low_bytes = codec->planes.data, *high_bytes = low_bytes + count;
+    uint16_t *row = (uint16_t *)(void *)(codec->planes.data + 2 * count); /* malloc'ed, and at an even place */
+    memset(row, 0, row_bytes);
+    for (uint32_t y = 0; y < height; y++) {
+        unfold_row(row, low_bytes + (size_t)y * width, high_bytes + (size_t)y * width, width, y == 0);
+        put_counts(task->out, y, row, low, high);
+    }
     return 0;
 }
 
@@ -158,6 +258,7 @@ static const struct {
     [CODEC_JPEG] = {"jpeg", decode_jpeg, NULL},
     [CODEC_RAW] = {"raw", NULL, unpack_raw},
     [CODEC_ZSTD] = {"zstd", NULL, unpack_zstd},
+    [CODEC_ZSTD16] = {"zstd16", decode_zstd16, NULL},
 };
 
 static bool codec_exists(int codec) {
@@ -168,9 +269,13 @@ const char *codec_name(int codec) {
     return codec_exists(codec) ? codecs[codec].name : NULL;
 }
 
-/* Only JPEG has four channels. */
+/* Only JPEG has four channels; 16 bits are of one channel. */
 static bool stored_shape_is_known(const struct record_image *image) {
-    return image->depth == 8 && image->width > 0 && image->height > 0 &&
+    if (image->width == 0 || image->height == 0)
+        return false;
+    if (image->codec == CODEC_ZSTD16)
+        return image->depth == 16 && image->channels == 1;
+    return image->depth == 8 &&
            (image->channels == 1 || image->channels == 3 || (image->channels == 4 && image->codec == CODEC_JPEG));
 }
 
@@ -207,6 +312,21 @@ static int decode_any(struct codec *codec, const struct decode_task *task, struc
     return rc;
 }
 
+/* Checked pixels, zeroed when the picture cannot be had. */
+static int decode_or_clear(struct codec *codec, const struct decode_task *task, struct error *error) {
+    const struct pixels *out = task->out;
+    int rc = decode_any(codec, task, error);
+    if (rc == 0)
+        return 0;
+    for (uint32_t y = 0; y < out->height; y++)
+        memset(out->data + y * out->stride, 0, (size_t)out->width * out->channels * (out->depth / 8));
+    if (rc == ERR_MEMORY)
+        return rc;
+    if (error)
+        error->code = ERR_CORRUPT; /* an unusable or unsupported picture cannot be in a whole pack */
+    return ERR_CORRUPT;
+}
+
 int codec_decode(struct codec *codec, const struct record_image *image, struct span payload, const struct pixels *out,
                  struct error *error) {
     const struct decode_task task = {image, payload, out};
@@ -215,16 +335,20 @@ int codec_decode(struct codec *codec, const struct record_image *image, struct s
         (out->channels != 1 && out->channels != 3) || out->stride < (size_t)out->width * out->channels)
         return error_set(error, ERR_ARGUMENT, "pixels of another shape than the picture's %ux%u", image->width,
                          image->height);
-    int rc = decode_any(codec, &task, error);
-    if (rc == 0)
-        return 0;
-    for (uint32_t y = 0; y < out->height; y++)
-        memset(out->data + y * out->stride, 0, (size_t)out->width * out->channels);
-    if (rc == ERR_MEMORY)
-        return rc;
-    if (error)
-        error->code = ERR_CORRUPT; /* an unusable or unsupported picture cannot be in a whole pack */
-    return ERR_CORRUPT;
+    return decode_or_clear(codec, &task, error);
+}
+
+int codec_decode16(struct codec *codec, const struct record_image *image, struct span payload, const struct pixels *out,
+                   struct error *error) {
+    const struct decode_task task = {image, payload, out};
+
+    if (image->codec != CODEC_ZSTD16)
+        return error_set(error, ERR_ARGUMENT, "the picture is stored with 8 bits");
+    if (out->width != image->width || out->height != image->height || out->depth != 16 || out->channels != 1 ||
+        out->stride < 2 * (size_t)out->width || out->stride % 2 != 0)
+        return error_set(error, ERR_ARGUMENT, "pixels of another shape than the picture's %ux%u", image->width,
+                         image->height);
+    return decode_or_clear(codec, &task, error);
 }
 
 /* ---- handle --------------------------------------------------------------------------------------------------------- */

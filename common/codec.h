@@ -25,7 +25,7 @@ int codec_decode(struct codec *codec, const struct record_image *image, struct s
                  struct error *error);
 
 /* The planes of a payload that is stored as such (raw, or zstd of it): [count][height][width], borrowed from the payload
- * or from the codec until its next call. count is 0 (and the code 0) for a codec that has to be decoded. */
+ * or from the codec until its next call. count is 0 (and the code 0) for a codec that has to be decoded (jpeg, zstd16). */
 struct codec_planes {
     const uint8_t *plane[3];
     int count;
@@ -37,7 +37,17 @@ int codec_planes(struct codec *codec, struct codec_planes *out, const struct rec
 int codec_encode_raw(struct codec *codec, struct bytes *out, const struct pixels *in, struct error *error);
 int codec_encode_zstd(struct codec *codec, struct bytes *out, const struct pixels *in, int level, struct error *error);
 
-/* "jpeg", "raw", "zstd"; NULL for a number that is no codec. */
+/* Appends 16-bit counts of one channel without loss (CODEC_ZSTD16). low and high (at most 65,535) are the counts that become
+ * 0 and 255 where 8 bits are asked for: codec_decode() uses pixels_scale_row(). */
+int codec_encode_zstd16(struct codec *codec, struct bytes *out, const struct pixels *in, uint32_t low, uint32_t high,
+                        int level, struct error *error);
+
+/* The counts of a CODEC_ZSTD16 payload. out has depth 16, one channel and the image's size; its data and stride are aligned
+ * for uint16. Errors as of codec_decode(), and ERR_ARGUMENT for an image of another codec. */
+int codec_decode16(struct codec *codec, const struct record_image *image, struct span payload, const struct pixels *out,
+                   struct error *error);
+
+/* "jpeg", "raw", "zstd", "zstd16"; NULL for a number that is no codec. */
 const char *codec_name(int codec);
 
 #endif

@@ -271,7 +271,7 @@ static int check_image(const char *modality, bool allowed, unsigned format, cons
         return 0;
     }
     unsigned codec = format & 0x0fu, flags = format & 0xf0u;
-    if (codec < CODEC_JPEG || codec > CODEC_ZSTD || (flags & ~(unsigned)(IMAGE_GRAY | IMAGE_TRANSCODED)) != 0)
+    if (codec < CODEC_JPEG || codec > CODEC_ZSTD16 || (flags & ~(unsigned)(IMAGE_GRAY | IMAGE_TRANSCODED)) != 0)
         return error_set(error, ERR_CORRUPT, "format 0x%02x of the %s image is unknown", format, modality);
     if (!allowed)
         return error_set(error, ERR_CORRUPT, "an %s image in a set that has none", modality);

@@ -140,6 +140,19 @@ int pixels_convert(struct pixels *out, const struct pixels *in, int channels, st
     return rc;
 }
 
+/* The quotient is exact: it is below 2^8, the numerator below 2^24, so that the reciprocal's error of less than one in
+ * 2^40 adds less than 2^-16, and a fraction is at most 1 - 1 / 65,535. */
+void pixels_scale_row(uint8_t *restrict to, const uint16_t *restrict counts, uint32_t width, uint32_t low,
+                      uint32_t high) {
+    uint32_t span = high > low ? high - low : 0;
+    uint64_t reciprocal = span > 0 ? (UINT64_C(1) << 40) / span + 1 : 0;
+    for (uint32_t x = 0; x < width; x++) {
+        uint32_t v = counts[x] > low ? counts[x] - low : 0;
+        v = v < span ? v : span;
+        to[x] = (uint8_t)((v * UINT64_C(255) + span / 2) * reciprocal >> 40);
+    }
+}
+
 static bool row_is_gray(const uint8_t *row, uint32_t width) {
     unsigned difference = 0;
     for (uint32_t x = 0; x < width; x++, row += 3)

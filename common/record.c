@@ -74,14 +74,16 @@ static int decode_image(struct record_image *out, const uint8_t *p, const char *
             return error_set(error, ERR_CORRUPT, "record: the %s image has no bytes, but a description", modality);
         return 0;
     }
-    if (out->codec < CODEC_JPEG || out->codec > CODEC_ZSTD)
+    if (out->codec < CODEC_JPEG || out->codec > CODEC_ZSTD16)
         return error_set(error, ERR_CORRUPT, "record: codec %u of the %s image is unknown", out->codec, modality);
     if (out->flags & ~(IMAGE_GRAY | IMAGE_TRANSCODED))
         return error_set(error, ERR_CORRUPT, "record: flags 0x%02x of the %s image are unknown", out->flags, modality);
-    if (out->channels != 1 && out->channels != 3 && !(out->channels == 4 && out->codec == CODEC_JPEG))
+    if (out->depth != (out->codec == CODEC_ZSTD16 ? 16 : 8))
+        return error_set(error, ERR_CORRUPT, "record: codec %u of the %s image cannot have %u bits a sample", out->codec,
+                         modality, out->depth);
+    if (out->channels != 1 && !(out->channels == 3 && out->codec != CODEC_ZSTD16) &&
+        !(out->channels == 4 && out->codec == CODEC_JPEG))
         return error_set(error, ERR_CORRUPT, "record: the %s image cannot have %u channels", modality, out->channels);
-    if (out->depth != 8)
-        return error_set(error, ERR_CORRUPT, "record: the %s image cannot have %u bits a sample", modality, out->depth);
     if (out->width == 0 || out->height == 0 || out->source_width == 0 || out->source_height == 0)
         return error_set(error, ERR_CORRUPT, "record: the %s image has a side of 0 px", modality);
     return 0;

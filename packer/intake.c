@@ -24,6 +24,7 @@
 
 #define SIDE_MINIMUM_PX 10
 #define SIDE_LIMIT_PX 65535
+#define ZSTD16_LEVEL 3 /* 9 was 0 to 9 % smaller, the less the noisier the picture, and much slower */
 #define LABEL_FILE_LIMIT_BYTES (64u << 20)
 
 struct intake {
@@ -44,6 +45,7 @@ struct image_task {
     struct source_info info;
     struct jpeg_check check;    /* of a JPEG that was checked; zero otherwise */
     bool upright;               /* no orientation to resolve */
+    uint32_t low, high;         /* counts of 16-bit infrared that become 0 and 255 */
     struct record_image *image; /* what becomes of it */
 };
 
@@ -230,7 +232,7 @@ static void describe(struct image_task *task, struct span payload, enum codec_id
         .payload_bytes = (uint32_t)payload.size,
         .codec = (uint8_t)codec,
         .channels = (uint8_t)channels,
-        .depth = 8,
+        .depth = codec == CODEC_ZSTD16 ? 16 : 8,
         .width = (uint16_t)width,
         .height = (uint16_t)height,
         .source_width = (uint16_t)(swapped ? task->info.height : task->info.width),
@@ -243,34 +245,35 @@ static bool may_be_kept(const struct intake *in, const struct image_task *task) 
     return in->options.preset == PRESET_KEEP && task->info.keepable && task->upright;
 }
 
-/* Upright, 8 bit, the channels of its slot, no longer than the options' size: what gets encoded. Takes `p` over. */
-static int prepare_pixels(struct intake *in, const struct image_task *task, struct pixels *p, struct error *error) {
+static void replace(struct pixels *p, const struct pixels *next) {
+    pixels_deinit(p);
+    *p = *next;
+}
+
+/* Upright, 8 bit (infrared counts 16, if they are kept), the channels of its slot, no longer than the options' size: what
+ * gets encoded. Takes `p` over. */
+static int prepare_pixels(struct intake *in, struct image_task *task, struct pixels *p, struct error *error) {
     struct pixels next = {0};
-    int rc = 0, channels = task->is_ir ? 1 : 3;
+    int rc = 0;
 
     if (!task->upright) {
         if ((rc = pixels_orient(&next, p, task->info.orientation, error)) != 0)
             return rc;
-        pixels_deinit(p);
-        *p = next;
+        replace(p, &next);
     }
-    if (p->depth == 16) {
-        rc = task->is_ir && p->channels == 1 ? normalise_to_8bit(&next, p, &in->options.ir_norm, error)
-                                             : pixels_high_bytes(&next, p, error);
+    if (p->channels == 3 && (task->is_ir || pixels_equal_channels(p))) { /* gray stays one channel: the reader spreads it */
+        if ((rc = pixels_convert(&next, p, 1, error)) != 0)
+            return rc;
+        replace(p, &next);
+    }
+    if (p->depth == 16 && task->is_ir && in->options.ir_depth == 16) {
+        if ((rc = normalise_range(p, &in->options.ir_norm, &task->low, &task->high, error)) != 0)
+            return rc;
+    } else if (p->depth == 16) {
+        rc = task->is_ir ? normalise_to_8bit(&next, p, &in->options.ir_norm, error) : pixels_high_bytes(&next, p, error);
         if (rc != 0)
             return rc;
-        pixels_deinit(p);
-        *p = next;
-    }
-    if (p->channels == 3 && (task->is_ir || pixels_equal_channels(p)))
-        channels = 1; /* gray stays one channel: the reader spreads it */
-    else if (p->channels == 1)
-        channels = 1;
-    if (channels != p->channels) {
-        if ((rc = pixels_convert(&next, p, channels, error)) != 0)
-            return rc;
-        pixels_deinit(p);
-        *p = next;
+        replace(p, &next);
     }
     uint32_t longest = p->width > p->height ? p->width : p->height, limit = (uint32_t)in->options.image_size_px;
     if (in->options.preset != PRESET_KEEP && limit > 0 && longest > limit) {
@@ -278,15 +281,19 @@ static int prepare_pixels(struct intake *in, const struct image_task *task, stru
         uint32_t h = (uint32_t)(((uint64_t)p->height * limit + longest / 2) / longest);
         if ((rc = pixels_shrink(&next, p, w ? w : 1, h ? h : 1, error)) != 0)
             return rc;
-        pixels_deinit(p);
-        *p = next;
+        replace(p, &next);
     }
     return 0;
 }
 
-static int encode_pixels(struct intake *in, struct bytes *record, const struct pixels *p, enum codec_id *codec,
-                         struct error *error) {
+static int encode_pixels(struct intake *in, const struct image_task *task, struct bytes *record, const struct pixels *p,
+                         enum codec_id *codec, struct error *error) {
     const struct intake_options *o = &in->options;
+    if (p->depth == 16) {
+        *codec = CODEC_ZSTD16;
+        return codec_encode_zstd16(in->codec, record, p, task->low, task->high,
+                                   o->zstd_level > 0 ? o->zstd_level : ZSTD16_LEVEL, error);
+    }
     if (o->preset == PRESET_RAW) {
         *codec = o->zstd_level > 0 ? CODEC_ZSTD : CODEC_RAW;
         return o->zstd_level > 0 ? codec_encode_zstd(in->codec, record, p, o->zstd_level, error)
@@ -342,7 +349,7 @@ static int transcode(struct intake *in, struct image_task *task, struct intake_r
             goto out;
         task->check.equal_channels = task->check.equal_channels || (p.channels == 3 && pixels_equal_channels(&p));
         if ((rc = prepare_pixels(in, task, &p, error)) != 0 ||
-            (rc = encode_pixels(in, &out->record, &p, &codec, error)) != 0)
+            (rc = encode_pixels(in, task, &out->record, &p, &codec, error)) != 0)
             goto out;
         struct span payload = {out->record.data + offset, out->record.size - offset};
         describe(task, payload, codec, p.channels, p.width, p.height);

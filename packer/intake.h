@@ -21,8 +21,9 @@ struct intake_options {
     enum preset preset;
     int image_size_px;          /* longest side, train and raw; 0 = as it is */
     int quality;                /* JPEG 1-100 of transcoded images */
-    int zstd_level;             /* raw; 0 = none */
-    struct normalise ir_norm;   /* 16-bit infrared */
+    int zstd_level;             /* raw; 0 = none, or 3 for 16-bit infrared, which is always compressed */
+    int ir_depth;               /* 16-bit infrared: 8 or 16 bits in the pack; its counts to 8 bits, by: */
+    struct normalise ir_norm;
     enum check_level check;
     bool ignore_exif;
     uint64_t pixel_limit;       /* width * height */

@@ -47,8 +47,8 @@ static uint32_t percentile(const uint64_t *histogram, uint64_t total, double per
     return 65535;
 }
 
-static int find_range(const struct pixels *in, const struct normalise *rule, uint32_t *low, uint32_t *high,
-                      struct error *error) {
+int normalise_range(const struct pixels *in, const struct normalise *rule, uint32_t *low, uint32_t *high,
+                    struct error *error) {
     if (rule->kind == NORMALISE_RANGE) {
         *low = (uint32_t)rule->low;
         *high = (uint32_t)(rule->high + 0.5);
@@ -70,19 +70,14 @@ static int find_range(const struct pixels *in, const struct normalise *rule, uin
 
 int normalise_to_8bit(struct pixels *out, const struct pixels *in, const struct normalise *rule, struct error *error) {
     uint32_t low = 0, high = 0;
-    int rc = find_range(in, rule, &low, &high, error);
+    int rc = normalise_range(in, rule, &low, &high, error);
     if (rc == 0)
         rc = pixels_init(out, in->width, in->height, in->channels, 8, error);
     if (rc != 0)
         return rc;
-    uint32_t span = high > low ? high - low : 1;
-    size_t row = (size_t)in->width * in->channels;
     for (uint32_t y = 0; y < in->height; y++)
-        for (size_t i = 0; i < row; i++) {
-            uint32_t v = sample_at(in, y, i);
-            v = v <= low ? 0 : v >= high ? span : v - low;
-            out->data[y * out->stride + i] = high > low ? (uint8_t)((v * 255u + span / 2) / span) : 0;
-        }
+        pixels_scale_row(out->data + y * out->stride, (const uint16_t *)(const void *)(in->data + y * in->stride),
+                         in->width * in->channels, low, high);
     return 0;
 }
 

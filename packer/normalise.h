@@ -16,6 +16,10 @@ struct normalise {
 /* Reads the option's text. ERR_ARGUMENT says what is allowed. */
 int normalise_parse(struct normalise *out, const char *text, struct error *error);
 
+/* The counts that become 0 and 255. */
+int normalise_range(const struct pixels *in, const struct normalise *rule, uint32_t *low, uint32_t *high,
+                    struct error *error);
+
 /* A new 8-bit picture: v -> (v - low) * 255 / (high - low), rounded half up, clamped to 0-255. low and high are counts:
  * given (range), the extremes (minmax), or for percentile:L,H the smallest counts that L % and H % of the samples do not
  * exceed. A picture of one value becomes 0. Integer arithmetic. */

@@ -22,6 +22,7 @@ void pack_options_init(struct pack_options *options) {
         .shard_bytes = 1ull << 30,
         .max_rejects = 0.01,
         .intake = {
+            .ir_depth = 8,
             .ir_norm = {NORMALISE_PERCENTILE, 0.5, 99.5},
             .pixel_limit = 180 * 1000 * 1000,
             .file_limit_bytes = 512u << 20,

@@ -32,10 +32,11 @@ json_t *pack_manifest_options(const struct pack_options *options, const struct s
     const struct intake_options *in = &options->intake;
     char norm[80];
     snprintf(norm, sizeof norm, "%s:%.9g,%.9g", normalise_names[in->ir_norm.kind], in->ir_norm.low, in->ir_norm.high);
-    return json_pack("{s:s, s:i, s:i, s:i, s:s, s:b, s:s, s:I, s:I, s:f, s:I, s:s, s:i, s:i, s:s, s:s, s:o}",
+    return json_pack("{s:s, s:i, s:i, s:i, s:s, s:b, s:i, s:s, s:I, s:I, s:f, s:I, s:s, s:i, s:i, s:s, s:s, s:o}",
                      "preset", preset_names[in->preset], "imgsz", in->image_size_px, "quality", in->quality,
                      "zstd_level", in->zstd_level, "check", in->check == CHECK_FULL ? "full" : "header", "ignore_exif",
-                     in->ignore_exif, "ir_norm", norm, "pixel_limit", (json_int_t)in->pixel_limit, "file_limit_bytes",
+                     in->ignore_exif, "ir_depth", in->ir_depth == 16 ? 16 : 8, "ir_norm", norm, "pixel_limit",
+                     (json_int_t)in->pixel_limit, "file_limit_bytes",
                      (json_int_t)in->file_limit_bytes, "aspect_tolerance", in->aspect_tolerance, "shard_bytes",
                      (json_int_t)options->shard_bytes, "task", task_names[in->label.task], "keypoints",
                      in->label.keypoint_count, "keypoint_dims", in->label.keypoint_dims, "libjpeg_turbo",

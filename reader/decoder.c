@@ -9,8 +9,9 @@
 struct ypk_decoder {
     const struct ypk_dataset *dataset;
     struct codec *codec;
-    struct bytes scratch;   /* with pread: the record that was read last, so that a pair is read once */
-    uint64_t scratch_index; /* its sample; UINT64_MAX: none */
+    struct bytes scratch;  /* with pread: what was read last */
+    struct span record;    /* the record that was fetched last, so that a pair is fetched once */
+    uint64_t record_index; /* its sample; UINT64_MAX: none */
 };
 
 /* One image of one sample, found and checked. */
@@ -27,7 +28,7 @@ int decoder_create(struct ypk_decoder **out, const struct ypk_dataset *dataset, 
         return rc;
     }
     d->dataset = dataset;
-    d->scratch_index = UINT64_MAX;
+    d->record_index = UINT64_MAX;
     *out = d;
     return 0;
 }
@@ -63,15 +64,15 @@ static int find_row(const ypk_decoder *d, uint64_t index, int modality, struct i
 
 static int fetch_record(ypk_decoder *d, uint64_t index, const struct index_sample *row, struct span *out,
                         struct error *error) {
-    if (d->scratch_index == index) {
-        *out = (struct span){d->scratch.data, d->scratch.size};
-        return 0;
+    if (d->record_index != index) {
+        d->record_index = UINT64_MAX;
+        int rc = dataset_record(d->dataset, row, &d->scratch, &d->record, error);
+        if (rc)
+            return rc;
+        d->record_index = index;
     }
-    d->scratch_index = UINT64_MAX;
-    int rc = dataset_record(d->dataset, row, &d->scratch, out, error);
-    if (!rc && d->dataset->reads)
-        d->scratch_index = index;
-    return rc;
+    *out = d->record;
+    return 0;
 }
 
 static bool image_matches(const struct record_image *image, uint8_t format, uint32_t bytes, uint64_t hash,
@@ -167,32 +168,34 @@ int ypk_decoder_payload(ypk_decoder *d, uint64_t index, int modality, const uint
 }
 
 /* The caller's buffer as the row describes the picture. */
-static int describe_pixels(struct pixels *out, uint8_t *data, size_t stride, int modality,
+static int describe_pixels(struct pixels *out, void *data, size_t stride, int modality, int depth,
                            const struct index_sample *row, struct error *error) {
     bool rgb = modality == YPK_RGB;
     *out = (struct pixels){.data = data,
                            .width = rgb ? row->rgb_width : row->ir_width,
                            .height = rgb ? row->rgb_height : row->ir_height,
                            .channels = rgb ? 3 : 1,
-                           .depth = 8};
-    size_t tight = (size_t)out->width * out->channels;
+                           .depth = (uint8_t)depth};
+    size_t tight = (size_t)out->width * out->channels * (out->depth / 8);
     out->stride = stride ? stride : tight;
-    if (out->stride < tight || out->stride > SIZE_MAX / 2 / out->height)
+    if (out->stride < tight || out->stride > SIZE_MAX / 2 / out->height || out->stride % (out->depth / 8) != 0)
         return error_set(error, ERR_ARGUMENT, "a stride of %zu bytes does not fit rows of %zu", stride, tight);
     return 0;
 }
 
-static int decode(ypk_decoder *d, uint64_t index, int modality, uint8_t *data, size_t stride, struct error *error) {
+static int decode(ypk_decoder *d, uint64_t index, int modality, int depth, void *data, size_t stride,
+                  struct error *error) {
     struct index_sample row;
     struct image image;
     struct pixels pixels;
     int rc = find_row(d, index, modality, &row, error);
     if (!rc)
-        rc = describe_pixels(&pixels, data, stride, modality, &row, error);
+        rc = describe_pixels(&pixels, data, stride, modality, depth, &row, error);
     if (rc)
         return rc;
     rc = fetch_image(d, index, modality, &row, &image, error);
-    if (!rc && (rc = codec_decode(d->codec, &image.header, image.payload, &pixels, error)))
+    if (!rc && (rc = depth == 8 ? codec_decode(d->codec, &image.header, image.payload, &pixels, error)
+                                : codec_decode16(d->codec, &image.header, image.payload, &pixels, error)))
         name_sample(d, index, &row, error);
     if (rc)
         memset(data, 0, pixels.stride * pixels.height);
@@ -202,7 +205,14 @@ static int decode(ypk_decoder *d, uint64_t index, int modality, uint8_t *data, s
 int ypk_decoder_decode(ypk_decoder *d, uint64_t index, int modality, uint8_t *pixels, size_t stride_bytes,
                        ypk_error *error) {
     struct error inner = {0};
-    int rc = d && pixels ? decode(d, index, modality, pixels, stride_bytes, &inner)
+    int rc = d && pixels ? decode(d, index, modality, 8, pixels, stride_bytes, &inner)
                          : error_set(&inner, ERR_ARGUMENT, "ypk_decoder_decode: decoder and pixels must not be NULL");
+    return rc ? api_fail(error, &inner) : YPK_OK;
+}
+
+int ypk_decoder_decode16(ypk_decoder *d, uint64_t index, uint16_t *counts, size_t stride_bytes, ypk_error *error) {
+    struct error inner = {0};
+    int rc = d && counts ? decode(d, index, YPK_IR, 16, counts, stride_bytes, &inner)
+                         : error_set(&inner, ERR_ARGUMENT, "ypk_decoder_decode16: decoder and counts must not be NULL");
     return rc ? api_fail(error, &inner) : YPK_OK;
 }

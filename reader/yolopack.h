@@ -132,7 +132,7 @@ typedef struct ypk_image {
     uint32_t width, height;         /* px, upright, as stored; 0 when the sample lacks this modality */
     uint32_t payload_bytes;
     uint64_t hash;                  /* XXH3-64 of the payload */
-    int codec;                      /* 1 JPEG, 2 raw, 3 zstd; 0 none */
+    int codec;                      /* 1 JPEG, 2 raw, 3 zstd, 4 zstd of 16-bit counts; 0 none */
     int is_gray;                    /* three stored channels are equal in every pixel */
     int is_transcoded;              /* not the bytes of the source file */
 } ypk_image;
@@ -175,6 +175,13 @@ YPK_API int ypk_decoder_payload(ypk_decoder *decoder, uint64_t index, int modali
  * says why: YPK_E_CORRUPT, YPK_E_IO, YPK_E_MEMORY, YPK_E_ARGUMENT. */
 YPK_API int ypk_decoder_decode(ypk_decoder *decoder, uint64_t index, int modality, uint8_t *pixels, size_t stride_bytes,
                                ypk_error *error);
+
+/* Decodes the infrared image of a pack made with --ir-depth 16 to its counts, without loss: [height][width] uint16, rows
+ * `stride_bytes` apart (even; 0: tightly packed). An image stored with 8 bits (codec other than 4) is YPK_E_ARGUMENT.
+ * ypk_decoder_decode() gives the same image scaled to 8 bits by the range that was found when packing. On failure the
+ * counts are zeroed; codes as above. */
+YPK_API int ypk_decoder_decode16(ypk_decoder *decoder, uint64_t index, uint16_t *counts, size_t stride_bytes,
+                                 ypk_error *error);
 
 /* ---- loader ------------------------------------------------------------------------------------------------------ */
 

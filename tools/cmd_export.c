@@ -18,7 +18,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { CODEC_OF_JPEG = 1 };
+enum { CODEC_OF_JPEG = 1, CODEC_OF_16_BITS = 4 };
 
 struct export {
     struct tree tree;
@@ -57,14 +57,16 @@ static char *image_path(struct export *x, const char *name, const ypk_image *ima
     return renamed;
 }
 
-/* raw and zstd payloads are no files: they become PNG. */
+/* raw and zstd payloads are no files: they become PNG, 16-bit infrared one of 16 bits. */
 static int encode_pixels(struct export *x, struct bytes *out, uint64_t index, int modality, const ypk_image *image,
                          struct error *error) {
     struct pixels pixels = {0};
     ypk_error detail;
-    int rc =
-        pixels_init(&pixels, image->width, image->height, modality == YPK_RGB && !image->is_gray ? 3 : 1, 8, error);
-    if (rc == 0 && ypk_decoder_decode(x->decoder, index, modality, pixels.data, pixels.stride, &detail) != YPK_OK)
+    bool counts = image->codec == CODEC_OF_16_BITS && modality == YPK_IR;
+    int rc = pixels_init(&pixels, image->width, image->height, modality == YPK_RGB && !image->is_gray ? 3 : 1,
+                         counts ? 16 : 8, error);
+    if (rc == 0 && (counts ? ypk_decoder_decode16(x->decoder, index, (uint16_t *)(void *)pixels.data, pixels.stride, &detail)
+                           : ypk_decoder_decode(x->decoder, index, modality, pixels.data, pixels.stride, &detail)))
         rc = splits_error(error, &detail);
     if (rc == 0)
         rc = encode_png(out, &pixels, error);

@@ -7,13 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CODEC_COUNT = 5 };
+
 /* What one pass over the index rows of a split finds. */
 struct survey {
     ypk_dataset_info info;
     uint64_t *class_counts; /* [info.class_count], boxes */
     uint32_t *sides[4];     /* RGB width, RGB height, IR width, IR height of every sample that has them, sorted */
     uint64_t side_count[4];
-    uint64_t codec_count[2][4]; /* [RGB, IR][codec] */
+    uint64_t codec_count[2][CODEC_COUNT]; /* [RGB, IR][codec] */
     uint64_t transcoded, gray, background;
 };
 
@@ -27,7 +29,7 @@ static void survey_image(struct survey *v, int modality, const ypk_image *image)
         return;
     v->sides[2 * modality][v->side_count[2 * modality]++] = image->width;
     v->sides[2 * modality + 1][v->side_count[2 * modality + 1]++] = image->height;
-    v->codec_count[modality][image->codec & 3]++;
+    v->codec_count[modality][image->codec < CODEC_COUNT ? image->codec : 0]++;
     v->transcoded += image->is_transcoded != 0;
     v->gray += image->is_gray != 0;
 }
@@ -68,7 +70,7 @@ static int survey_run(struct survey *v, const ypk_dataset *dataset, struct error
 
 /* ---- for people -------------------------------------------------------------------------------------------------- */
 
-static const char *const codec_names[] = {"none", "JPEG", "raw", "zstd"};
+static const char *const codec_names[] = {"none", "JPEG", "raw", "zstd", "zstd 16-bit"};
 static const char *const modality_names[] = {"RGB", "IR"};
 
 static void print_sizes(const struct survey *v, int modality) {
@@ -79,7 +81,7 @@ static void print_sizes(const struct survey *v, int modality) {
         return;
     printf("  %-8s%s: width %u-%u px (median %u), height %u-%u px (median %u); ", modality_names[modality],
            text_counted(n, "image").text, w[0], w[n - 1], w[n / 2], h[0], h[n - 1], h[n / 2]);
-    for (int codec = 1; codec < 4; codec++) {
+    for (int codec = 1; codec < CODEC_COUNT; codec++) {
         if (v->codec_count[modality][codec] == 0)
             continue;
         printf("%s%s", separator, codec_names[codec]);
@@ -154,7 +156,7 @@ static json_t *modality_json(const struct survey *v, int modality) {
         json_decref(codecs);
         return json_null();
     }
-    for (int codec = 1; codec < 4; codec++)
+    for (int codec = 1; codec < CODEC_COUNT; codec++)
         if (v->codec_count[modality][codec] > 0)
             json_object_set_new(codecs, codec_names[codec], json_integer((json_int_t)v->codec_count[modality][codec]));
     return json_pack("{s:I, s:o, s:o, s:o}", "images", (json_int_t)v->side_count[2 * modality], "width",

@@ -5,10 +5,12 @@
 
 struct pack_args {
     struct dataset_args dataset;
-    int preset;
+    int preset, ir_depth;
     const char *ir_norm;
     int64_t image_size_px, quality, zstd_level;
 };
+
+enum { IR_DEPTH_8, IR_DEPTH_16 }; /* positions in the option's choice */
 
 /* An option without effect is a mistake worth telling before hours of work, not after. */
 static bool apply_preset(struct pack_args *p, const struct args *args, const struct args_spec *spec) {
@@ -22,16 +24,23 @@ static bool apply_preset(struct pack_args *p, const struct args *args, const str
                            "(--preset train or raw reduces them)");
     else if (intake->preset == PRESET_RAW && args_given(args, spec, "quality"))
         args_mistake(spec, "--quality has no effect with --preset raw, which stores no JPEG");
-    else if (intake->preset != PRESET_RAW && args_given(args, spec, "zstd-level"))
-        args_mistake(spec, "--zstd-level has no effect with --preset %s, which stores JPEG (--preset raw uses zstd)",
+    else if (intake->preset != PRESET_RAW && p->ir_depth != IR_DEPTH_16 && args_given(args, spec, "zstd-level"))
+        args_mistake(spec, "--zstd-level has no effect with --preset %s, which stores JPEG (--preset raw and --ir-depth 16 use zstd)",
                      intake->preset == PRESET_KEEP ? "keep" : "train");
     else
         return true;
     return false;
 }
 
-static bool apply_ir_norm(struct pack_args *p, const struct args_spec *spec) {
+static bool apply_ir(struct pack_args *p, const struct args *args, const struct args_spec *spec) {
     struct error error;
+    static const char *const names[] = {"ir-depth", "ir-norm"};
+    for (size_t i = 0; p->dataset.pack.source.modalities == MODALITY_RGB && i < 2; i++)
+        if (args_given(args, spec, names[i])) {
+            args_mistake(spec, "--%s has no effect with --modality rgb", names[i]);
+            return false;
+        }
+    p->dataset.pack.intake.ir_depth = p->ir_depth == IR_DEPTH_16 ? 16 : 8;
     if (p->ir_norm == NULL || normalise_parse(&p->dataset.pack.intake.ir_norm, p->ir_norm, &error) == 0)
         return true;
     args_mistake(spec, "--ir-norm %s: %s", p->ir_norm, error.message);
@@ -93,9 +102,11 @@ int cmd_pack(int argc, char **argv) {
          &p.image_size_px, 10, 65500},
         {"quality", 0, ARGS_INTEGER, "Q",
          "keep, train: JPEG quality of what is transcoded (default: 95 for keep, 92 for train)", &p.quality, 1, 100},
-        {"zstd-level", 0, ARGS_INTEGER, "N", "raw: compress pixels; 0 = not at all", &p.zstd_level, 0, 22},
+        {"zstd-level", 0, ARGS_INTEGER, "N", "raw: compress pixels; 0 = not at all, but 3 for 16-bit IR", &p.zstd_level, 0,
+         22},
+        {"ir-depth", 0, ARGS_CHOICE, "8|16", "16-bit IR: to 8 bits when packed, or kept without loss", &p.ir_depth, 0, 0},
         {"ir-norm", 0, ARGS_TEXT, "RULE",
-         "16-bit IR to 8 bits: percentile:LOW,HIGH, minmax or range:LOW,HIGH (default: percentile:0.5,99.5)",
+         "16-bit IR to 8 bits, when packed or when read: percentile:LOW,HIGH, minmax or range:LOW,HIGH (default: percentile:0.5,99.5)",
          &p.ir_norm, 0, 0},
         {"shard-size", 0, ARGS_BYTES, "SIZE", "bytes of a shard file", &p.dataset.pack.shard_bytes, 1 << 20,
          INT64_C(1) << 46},
@@ -114,7 +125,7 @@ int cmd_pack(int argc, char **argv) {
     };
     if (!args_parse(&args, &spec, argc, argv, &exit_code))
         return exit_code;
-    if (!dataset_args_apply(&p.dataset, &args, &spec) || !apply_preset(&p, &args, &spec) || !apply_ir_norm(&p, &spec))
+    if (!dataset_args_apply(&p.dataset, &args, &spec) || !apply_preset(&p, &args, &spec) || !apply_ir(&p, &args, &spec))
         return EXIT_USAGE;
     return run(&p);
 }

@@ -61,7 +61,8 @@ Test(codec, names) {
     cr_assert_str_eq(codec_name(CODEC_RAW), "raw");
     cr_assert_str_eq(codec_name(CODEC_ZSTD), "zstd");
     cr_assert_null(codec_name(CODEC_NONE));
-    cr_assert_null(codec_name(4));
+    cr_assert_str_eq(codec_name(CODEC_ZSTD16), "zstd16");
+    cr_assert_null(codec_name(5));
     cr_assert_null(codec_name(-1));
     cr_assert_not_null(codec_jpeg(codec));
 }
@@ -202,6 +203,94 @@ Test(codec, unknown_shapes) {
     image.channels = 3;
     image.depth = 16;
     assert_corrupt(&image, (struct span){data, 48});
+}
+
+/* ---- zstd16 --------------------------------------------------------------------------------------------------------- */
+
+static struct record_image counts_of(const struct pixels *p) {
+    struct record_image image = image_of(CODEC_ZSTD16, 0, 1, (uint16_t)p->width, (uint16_t)p->height);
+    image.depth = 16;
+    return image;
+}
+
+static void assert_lossless(const struct pixels *in, uint32_t low, uint32_t high) {
+    struct record_image image = counts_of(in);
+    struct bytes b = {0};
+    struct pixels out, gray, rgb;
+    cr_assert_eq(codec_encode_zstd16(codec, &b, in, low, high, 3, &error), 0, "%s", error.message);
+    struct span payload = copy_of(b.data, b.size);
+    cr_assert_eq(load_u16(payload.data), low);
+    cr_assert_eq(load_u16(payload.data + 2), high);
+    cr_assert_eq(pixels_init(&out, in->width, in->height, 1, 16, &error), 0);
+    cr_assert_eq(codec_decode16(codec, &image, payload, &out, &error), 0, "%s", error.message);
+    cr_assert(same_pixels(in, &out));
+
+    gray = decode(&image, payload, 1);
+    rgb = decode(&image, payload, 3);
+    for (uint32_t y = 0; y < in->height; y++)
+        for (uint32_t x = 0; x < in->width; x++) {
+            double v = load_u16(in->data + y * in->stride + 2 * (size_t)x), span = (double)high - low;
+            v = v <= low ? 0 : v >= high ? 255 : (v - low) * 255 / span;
+            uint8_t expected = high > low ? (uint8_t)(v + 0.5) : 0;
+            cr_assert_eq(gray.data[y * gray.stride + x], expected);
+            for (int c = 0; c < 3; c++)
+                cr_assert_eq(rgb.data[y * rgb.stride + 3 * (size_t)x + (size_t)c], expected);
+        }
+    free((void *)(uintptr_t)payload.data);
+    pixels_deinit(&out);
+    pixels_deinit(&gray);
+    pixels_deinit(&rgb);
+    bytes_deinit(&b);
+}
+
+Test(codec, zstd16_is_lossless) {
+    static const uint32_t sizes[][2] = {{1, 1}, {1, 9}, {9, 1}, {64, 48}, {33, 17}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct pixels in = make_texture(sizes[i][0], sizes[i][1], 1, 16);
+        assert_lossless(&in, 0, 65535);
+        assert_lossless(&in, 7000, 9815);
+        assert_lossless(&in, 40000, 40001);
+        assert_lossless(&in, 9, 9);
+        for (uint32_t n = 0; n < in.width * in.height; n++) /* the largest steps, both ways */
+            store_u16(in.data + 2 * (size_t)n, n % 3 == 0 ? 0 : n % 3 == 1 ? 0xFFFF : 0x8000);
+        assert_lossless(&in, 1, 65534);
+        pixels_deinit(&in);
+    }
+}
+
+Test(codec, zstd16_refuses) {
+    struct pixels in = make_texture(20, 10, 1, 16), out, other = make_texture(20, 10, 1, 8);
+    struct record_image image = counts_of(&in), eight = image_of(CODEC_RAW, 0, 1, 20, 10);
+    struct codec_planes planes;
+    struct bytes b = {0};
+    cr_assert_eq(codec_encode_zstd16(codec, &b, &other, 0, 1, 3, &error), ERR_ARGUMENT);
+    cr_assert_eq(codec_encode_zstd16(codec, &b, &in, 0, 65536, 3, &error), ERR_ARGUMENT);
+    cr_assert_eq(codec_encode_zstd16(codec, &b, &in, 0, 65535, 3, &error), 0);
+    struct span payload = {b.data, b.size};
+    cr_assert_eq(codec_planes(codec, &planes, &image, payload, &error), 0);
+    cr_assert_eq(planes.count, 0);
+    out = make_texture(20, 10, 1, 16);
+    cr_assert_eq(codec_decode16(codec, &eight, payload, &out, &error), ERR_ARGUMENT);
+    cr_assert_eq(codec_decode16(codec, &image, payload, &other, &error), ERR_ARGUMENT);
+    for (size_t n = 0; n < b.size; n++) {
+        memset(out.data, 0xAA, out.stride * out.height);
+        cr_assert_eq(codec_decode16(codec, &image, (struct span){b.data, n}, &out, &error), ERR_CORRUPT);
+        for (size_t i = 0; i < out.stride * out.height; i++)
+            cr_assert_eq(out.data[i], 0);
+    }
+    assert_corrupt(&image, (struct span){b.data, b.size - 1});
+    image.height = 11;
+    assert_corrupt(&image, payload);
+    image.height = 10;
+    image.depth = 8;
+    assert_corrupt(&image, payload);
+    image.depth = 16;
+    image.channels = 3;
+    assert_corrupt(&image, payload);
+    pixels_deinit(&in);
+    pixels_deinit(&out);
+    pixels_deinit(&other);
+    bytes_deinit(&b);
 }
 
 Test(codec, wrong_arguments) {

@@ -174,3 +174,31 @@ Test(pixels, shrink_refuses) {
     cr_assert_eq(pixels_shrink(&out, &in, 10, 1, &error), ERR_INPUT);
     pixels_deinit(&in);
 }
+
+Test(pixels, scaled_as_by_division) {
+    static uint16_t counts[65536];
+    static uint8_t out[65536];
+    static const uint32_t ranges[][2] = {{0, 65535}, {0, 1},      {65534, 65535}, {7000, 9815}, {1, 65535},
+                                         {0, 255},   {100, 357},  {0, 32768},     {3, 3},       {9, 8},
+                                         {0, 65534}, {12345, 54321}};
+    for (uint32_t v = 0; v < 65536; v++)
+        counts[v] = (uint16_t)v;
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        uint32_t low = ranges[i][0], high = ranges[i][1];
+        pixels_scale_row(out, counts, 65536, low, high);
+        for (uint32_t v = 0; v < 65536; v++) {
+            uint32_t span = high > low ? high - low : 1, above = v <= low ? 0 : v >= high ? span : v - low;
+            cr_assert_eq(out[v], high > low ? (above * 255u + span / 2) / span : 0, "%u in %u-%u", v, low, high);
+        }
+    }
+    for (uint32_t span = 1; span < 65536; span += 1 + span / 50) /* where quotients turn, for many divisors */
+        for (uint32_t k = 1; k <= 255; k++) {
+            uint32_t v = (uint32_t)(((uint64_t)k * span - span / 2 + 254) / 255);
+            uint16_t near[2] = {(uint16_t)(v > 0 ? v - 1 : 0), (uint16_t)v};
+            pixels_scale_row(out, near, 2, 0, span);
+            for (int n = 0; n < 2; n++) {
+                uint32_t value = near[n] < span ? near[n] : span;
+                cr_assert_eq(out[n], (value * 255u + span / 2) / span, "%u of %u", near[n], span);
+            }
+        }
+}
