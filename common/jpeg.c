@@ -419,6 +419,7 @@ struct decode_task {
     struct span file;
     const struct pixels *out;
     bool gray_source;
+    bool fast;
 };
 
 /* CMYK as it is stored to R,G,B: with every value counted from no ink (255) to full ink (0), R = C * K / 255. Files with
@@ -460,6 +461,19 @@ static void decode_rows_converted(struct jpeg_decompress_struct *r, const struct
     }
 }
 
+uint32_t jpeg_scaled_side(uint32_t side, int eighths) {
+    return (uint32_t)(((uint64_t)side * (unsigned)eighths + 7) / 8);
+}
+
+/* The scale at which the picture has the wanted size, in eighths; 0: none. */
+static int find_scale(const struct jpeg_decompress_struct *r, const struct pixels *out, bool fast) {
+    for (int eighths = 8; eighths >= (fast ? 1 : 8); eighths--)
+        if (jpeg_scaled_side(r->image_width, eighths) == out->width &&
+            jpeg_scaled_side(r->image_height, eighths) == out->height)
+            return eighths;
+    return 0;
+}
+
 static int decode_step(struct jpeg *j, void *arg, struct error *error) {
     const struct decode_task *task = arg;
     const struct pixels *out = task->out;
@@ -467,13 +481,16 @@ static int decode_step(struct jpeg *j, void *arg, struct error *error) {
     struct jpeg_decompress_struct *r = &j->reader;
 
     open_picture(j, task->file, false);
-    if (r->image_width != out->width || r->image_height != out->height)
+    int eighths = find_scale(r, out, task->fast);
+    if (eighths == 0)
         return error_set(error, ERR_INPUT, "the picture is %ux%u px, not %ux%u", r->image_width, r->image_height,
                          out->width, out->height);
     bool gray = out->channels == 1 || task->gray_source || r->num_components == 1;
     r->out_color_space = r->num_components == 4 ? JCS_CMYK : gray ? JCS_GRAYSCALE : JCS_RGB;
     r->dct_method = JDCT_ISLOW;
-    r->do_fancy_upsampling = TRUE;
+    r->do_fancy_upsampling = !task->fast;
+    r->scale_num = (unsigned)eighths;
+    r->scale_denom = 8;
     jpeg_start_decompress(r);
     if (r->output_components == out->channels)
         decode_rows(r, out);
@@ -485,16 +502,26 @@ static int decode_step(struct jpeg *j, void *arg, struct error *error) {
     return 0;
 }
 
-int jpeg_decode(struct jpeg *j, struct span file, const struct pixels *out, bool gray_source, struct error *error) {
-    struct decode_task task = {file, out, gray_source};
-
+static int decode(struct jpeg *j, struct decode_task *task, struct error *error) {
+    const struct pixels *out = task->out;
     if (out->depth != 8 || (out->channels != 1 && out->channels != 3) ||
         out->stride < (size_t)out->width * out->channels)
         return error_set(error, ERR_ARGUMENT, "pixels of a shape that no JPEG decodes to");
-    int rc = run(j, decode_step, &task, error);
+    int rc = run(j, decode_step, task, error);
     for (uint32_t y = 0; rc != 0 && y < out->height; y++)
         memset(out->data + y * out->stride, 0, (size_t)out->width * out->channels);
     return rc;
+}
+
+int jpeg_decode(struct jpeg *j, struct span file, const struct pixels *out, bool gray_source, struct error *error) {
+    struct decode_task task = {file, out, gray_source, false};
+    return decode(j, &task, error);
+}
+
+int jpeg_decode_fast(struct jpeg *j, struct span file, const struct pixels *out, bool gray_source,
+                     struct error *error) {
+    struct decode_task task = {file, out, gray_source, true};
+    return decode(j, &task, error);
 }
 
 /* ---- encode --------------------------------------------------------------------------------------------------------- */

@@ -66,6 +66,14 @@ int jpeg_decode(struct jpeg *jpeg, struct span file, const struct pixels *out, b
  * next call with this handle. */
 const char *jpeg_warning(const struct jpeg *jpeg);
 
+/* The same, faster and not the same bytes: out's size may be the header's scaled down by jpeg_scaled_side(), which the
+ * library does while it decodes, and chroma is repeated instead of interpolated. */
+int jpeg_decode_fast(struct jpeg *jpeg, struct span file, const struct pixels *out, bool gray_source,
+                     struct error *error);
+
+/* A side of the picture scaled by `eighths` / 8 (1-8), rounded up. */
+uint32_t jpeg_scaled_side(uint32_t side, int eighths);
+
 /* Encodes interleaved 8-bit pixels (channels 1 or 3), appended to `out`. quality 1-100; subsample_420 has no meaning for
  * one channel. Optimised Huffman tables; no metadata. */
 int jpeg_encode(struct jpeg *jpeg, struct bytes *out, const struct pixels *in, int quality, bool subsample_420,

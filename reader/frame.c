@@ -93,7 +93,7 @@ int frame_create(struct frame **out, const struct ypk_dataset *dataset, const st
         return error_set(error, ERR_MEMORY, "out of memory for a worker");
     f->dataset = dataset;
     f->options = *options;
-    f->convert = level >= CPU_AVX2 ? &convert_rows_avx2 : &convert_rows_plain;
+    f->convert = convert_for(level);
     f->hsv_row = hsv_row_for(level);
     f->row_bytes = align_up(options->frame_side + READ_SLACK, STRIDE_ALIGNMENT);
     for (int c = 0; c < 4; c++)
@@ -150,6 +150,30 @@ static void copy_plane(uint8_t *to, const uint8_t *from, size_t stride, struct s
         memcpy(to + y * stride, from + y * stride, size.width);
 }
 
+/* The smallest scale of the JPEG decoder that is not below the size wanted. */
+static int choose_eighths(const struct record_image *image, struct size_px size) {
+    int eighths = 8;
+    while (eighths > 1 && jpeg_scaled_side(image->width, eighths - 1) >= size.width &&
+           jpeg_scaled_side(image->height, eighths - 1) >= size.height)
+        eighths--;
+    return eighths;
+}
+
+/* Decodes into the frame's scratch, at a size of at least `size`. */
+static int decode_pixels(struct frame *f, struct pixels *out, const struct record_image *image, struct span payload,
+                         int channels, struct size_px size, struct error *error) {
+    struct codec *codec = decoder_codec(f->decoder);
+    bool fast = f->options.fast && image->codec == CODEC_JPEG;
+    int eighths = fast ? choose_eighths(image, size) : 8;
+    *out = (struct pixels){f->pixels.data, 0, jpeg_scaled_side(image->width, eighths),
+                           jpeg_scaled_side(image->height, eighths), (uint8_t)channels, 8};
+    out->stride = (size_t)out->width * (size_t)channels;
+    if (!fast)
+        return codec_decode(codec, image, payload, out, error);
+    int rc = jpeg_decode_fast(codec_jpeg(codec), payload, out, image->flags & IMAGE_GRAY, error);
+    return rc == 0 || rc == ERR_MEMORY ? rc : (error->code = ERR_CORRUPT);
+}
+
 /* One image of a sample into `count` planes of the given size; three equal ones are made from one. */
 static int load_image(struct frame *f, uint64_t sample, int modality, uint8_t *const *planes, int count, size_t stride,
                       struct size_px size, struct error *error) {
@@ -172,9 +196,8 @@ static int load_image(struct frame *f, uint64_t sample, int modality, uint8_t *c
             resize_planes(f->resize, &planes[p], stride, (int)size.width, (int)size.height, &plane);
         }
     } else if (rc == 0) {
-        struct pixels p = {f->pixels.data, (size_t)image.width * (size_t)decoded, image.width, image.height,
-                           (uint8_t)decoded, 8};
-        rc = codec_decode(decoder_codec(f->decoder), &image, payload, &p, error);
+        struct pixels p;
+        rc = decode_pixels(f, &p, &image, payload, decoded, size, error);
         lap(&f->times.decode, &mark);
         if (rc == 0)
             resize_planes(f->resize, planes, stride, (int)size.width, (int)size.height, &p);
@@ -256,8 +279,8 @@ static struct warp_source layer_source(const struct pass *p, int layer) {
     return source;
 }
 
-static bool copies_only(const struct recipe *r, const struct recipe_layer *l) {
-    return l->warp == WARP_NONE && r->output_width == r->frame_width && r->output_height == r->frame_height;
+static bool copies_only(const struct recipe_layer *l, const double m[9]) {
+    return l->warp != WARP_PERSPECTIVE && matrix_warp(m) == WARP_NONE;
 }
 
 static void begin_layer(struct pass *p, int layer) {
@@ -267,12 +290,12 @@ static void begin_layer(struct pass *p, int layer) {
     bool shifted = p->is_ir && (r->ir_shift_x != 0 || r->ir_shift_y != 0);
     double m[9];
 
-    if (copies_only(r, l) && !shifted) {
+    recipe_pixel_matrix(m, r, l, p->pictures->tile[layer][0]->size);
+    if (copies_only(l, m) && !shifted) {
         p->copies[layer] = source;
         return;
     }
     p->copies[layer].plane_count = 0;
-    recipe_pixel_matrix(m, r, l);
     for (int i = 0; shifted && i < 3; i++) {
         m[i] += r->ir_shift_x * m[6 + i];
         m[3 + i] += r->ir_shift_y * m[6 + i];

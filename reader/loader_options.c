@@ -165,6 +165,7 @@ static void fill_layout(struct loader_config *c, const struct ypk_dataset *datas
         .rgb = c->layout.rgb_channels > 0,
         .ir = c->layout.ir_channels > 0,
         .layers = o->mode == YPK_TRAIN && layer_count(o) > 1,
+        .fast = o->fast != 0,
         .type = c->layout.type,
     };
     memcpy(c->frame.mean, o->mean, sizeof o->mean);

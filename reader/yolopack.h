@@ -198,9 +198,10 @@ YPK_API int ypk_decoder_decode16(ypk_decoder *decoder, uint64_t index, uint16_t 
  * The same seed, pack and options give the same bytes, for any number of workers, prefetch, memory limit, point of
  * resumption, and for any number of ranks at the same global batch (batch * world).
  *
- * Threads. ypk_loader_next, _state, _restore and _seek are for one thread at a time; ypk_batch_release and
- * ypk_loader_stats may be called from any. The dataset must outlive the loader, and batches end with it. Fork: a loader
- * must not be used in a child; that is YPK_E_ARGUMENT, not a hang.
+ * Threads. ypk_loader_next, _state, _restore, _seek and _destroy are for one thread at a time; ypk_batch_release,
+ * ypk_batch_dlpack's deleters and ypk_loader_get_stats may be called from any. The dataset must outlive the loader and
+ * every batch. Fork: a loader must not be used in a child; that is YPK_E_ARGUMENT, not a hang, and destroying it there, or
+ * releasing a batch, does nothing. Signals are left to the caller's threads.
  */
 typedef struct ypk_loader ypk_loader;
 
@@ -234,6 +235,8 @@ typedef struct ypk_loader_options {
     int dtype;                  /* YPK_U8: 0-255. F16, BF16, F32: (x / 255 - mean) / deviation */
     int layout;                 /* YPK_NCHW or YPK_NHWC */
     float mean[4], deviation[4];/* of R, G, B, IR; 0 and 1 */
+    int fast;                   /* 0, exact: the pixels that cv2.imread gives. 1: JPEGs larger than image_size are scaled
+                                   while they are decoded, and chroma is repeated instead of interpolated */
     int bad_sample;             /* a sample that cannot be decoded: YPK_BAD_FAIL ends with an error that names it,
                                    YPK_BAD_SUBSTITUTE takes the next good one, flagged and counted */
     uint32_t workers;           /* threads; 0: the cores this process may use */
@@ -258,7 +261,8 @@ YPK_API void ypk_loader_options_init(ypk_loader_options *options, size_t size);
 YPK_API int ypk_loader_create(ypk_loader **out, const ypk_dataset *dataset, const ypk_loader_options *options,
                               ypk_error *error);
 
-/* Stops the workers and frees everything, batches included. */
+/* Stops the workers and frees everything but the batches that are still held: each of them stays whole until it is
+ * released, at the same time on another thread if need be. */
 YPK_API void ypk_loader_destroy(ypk_loader **loader);
 
 typedef struct ypk_tensor {
@@ -308,7 +312,8 @@ YPK_API int ypk_loader_next(ypk_loader *loader, ypk_batch *out, void *stream, yp
 YPK_API void ypk_batch_release(ypk_batch *batch, void *stream);
 
 /* The batch's tensor `which` as a DLManagedTensor (DLPack 0.8, kDLCPU) in *out, without a copy. The memory stays alive
- * until the batch is released and the tensor's deleter was called, in any order. Labels are released with the batch. */
+ * until the batch is released and the tensor's deleter was called, in any order, even after the loader is destroyed. Labels
+ * are released with the batch. */
 YPK_API int ypk_batch_dlpack(ypk_batch *batch, int which, void **out, ypk_error *error);
 
 /* The state after the batches that ypk_loader_next has returned: a short text, NUL-terminated, to be kept with a checkpoint.
@@ -321,8 +326,9 @@ YPK_API int ypk_loader_state(ypk_loader *loader, char *text, size_t size, ypk_er
  * held must be released first. */
 YPK_API int ypk_loader_restore(ypk_loader *loader, const char *text, ypk_error *error);
 
-/* Goes to the beginning of an epoch (0 …). */
-YPK_API int ypk_loader_set_epoch(ypk_loader *loader, uint64_t epoch, ypk_error *error);
+/* Goes to batch `index` (0 … batches per epoch - 1) of epoch `epoch` (0 …): the next batch is that one, exactly as if all
+ * before it had been taken. Batches still held must be released first. YPK_E_ARGUMENT. */
+YPK_API int ypk_loader_seek(ypk_loader *loader, uint64_t epoch, uint64_t index, ypk_error *error);
 
 typedef struct ypk_loader_stats {
     uint32_t workers, slots, window_pictures;
@@ -330,7 +336,7 @@ typedef struct ypk_loader_stats {
     uint64_t batches, samples;      /* delivered */
     uint64_t decodes;               /* pictures loaded into the window: 1.0 a sample in the steady state */
     uint64_t substituted;           /* places that hold another sample than planned */
-    double seconds;                 /* since create, restore or set_epoch */
+    double seconds;                 /* since create, restore or seek, from where everything is counted */
     double wait_seconds;            /* the consumer waited in ypk_loader_next */
     double read_seconds, decode_seconds, resize_seconds, warp_seconds, colour_seconds, write_seconds; /* of all workers */
     double idle_seconds;            /* workers waited for a free slot or for each other */

@@ -19,6 +19,7 @@ size_t loader_args_options(struct args_option out[ARGS_OPTION_LIMIT], const stru
         {"dtype", 0, ARGS_CHOICE, "u8|f16|bf16|f32", "numbers of the tensors (default: u8)", &a->dtype, 0, 0},
         {"eval", 0, ARGS_FLAG, NULL, "every sample once, letterboxed, not augmented", &a->eval, 0, 0},
         {"rect", 0, ARGS_FLAG, NULL, "with --eval: batches of similar shape", &a->rect, 0, 0},
+        {"fast", 0, ARGS_FLAG, NULL, "decode JPEGs faster, not to the very bytes of cv2.imread", &a->fast, 0, 0},
         {"seed", 0, ARGS_INTEGER, "N", "of the plan", &a->seed, 0, INT64_MAX},
         {"workers", 'w', ARGS_INTEGER, "N", "threads (0: the cores this process may use)", &a->workers, 0, 1024},
         {"prefetch", 0, ARGS_INTEGER, "N", "batches ahead (0: automatic)", &a->prefetch, 0, 1024},
@@ -38,6 +39,7 @@ void loader_args_apply(const struct loader_args *a, ypk_loader_options *out) {
     out->dtype = a->dtype < 0 ? YPK_U8 : a->dtype;
     out->mode = a->eval ? YPK_EVAL : YPK_TRAIN;
     out->rect = a->rect;
+    out->fast = a->fast;
     out->seed = (uint64_t)a->seed;
     out->workers = (uint32_t)a->workers;
     out->prefetch = (uint32_t)a->prefetch;

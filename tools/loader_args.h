@@ -13,7 +13,7 @@ struct loader_args {
     int64_t batch, image_size, workers, prefetch, seed;
     uint64_t memory_limit;
     int channels, dtype;    /* choices, -1 while not given */
-    bool eval, rect;
+    bool eval, rect, fast;
 };
 
 /* The library's defaults. */
