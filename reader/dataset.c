@@ -116,7 +116,7 @@ static int shard_map(const struct ypk_dataset *ds, uint64_t shard, const uint8_t
     free(path);
     if (rc)
         return rc;
-    (void)madvise(map, (size_t)s->file_bytes, MADV_RANDOM);
+    (void)madvise(map, (size_t)s->file_bytes, MADV_RANDOM); /* record_ask() says what is wanted instead */
     const uint8_t *expected = NULL;
     if (!atomic_compare_exchange_strong_explicit(&s->map, &expected, map, memory_order_acq_rel, memory_order_acquire)) {
         munmap(map, (size_t)s->file_bytes); /* another thread was first */
@@ -146,15 +146,28 @@ static int shard_read(const struct ypk_dataset *ds, uint64_t shard, uint64_t off
     return rc;
 }
 
+/*
+ * Asks for the pages of one record at once. Faults on a cold map otherwise cost either a disk access a page (MADV_RANDOM
+ * alone: over ten times as long), or read around and ahead of what is wanted (without it: ten times the bytes).
+ */
+static void record_ask(const uint8_t *record, size_t size) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    size_t in_page = (uintptr_t)record & (page - 1);
+    (void)madvise((void *)(record - in_page), size + in_page, MADV_WILLNEED);
+}
+
 int dataset_record(const struct ypk_dataset *ds, const struct index_sample *sample, struct bytes *scratch,
                    struct span *out, struct error *error) {
     size_t size = (size_t)record_bytes(sample->rgb_bytes, sample->ir_bytes);
     const uint8_t *map = NULL;
     int rc = ds->reads ? shard_read(ds, sample->shard, sample->record_offset, size, scratch, error)
                        : shard_map(ds, sample->shard, &map, error);
-    if (!rc)
-        *out = (struct span){ds->reads ? scratch->data : map + sample->record_offset, size};
-    return rc;
+    if (rc)
+        return rc;
+    *out = (struct span){ds->reads ? scratch->data : map + sample->record_offset, size};
+    if (!ds->reads)
+        record_ask(out->data, size);
+    return 0;
 }
 
 /* ---- splits ------------------------------------------------------------------------------------------------------ */
