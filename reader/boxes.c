@@ -1,5 +1,7 @@
 #include "boxes.h"
 
+#include "matrix.h"
+
 #define LEAST_SIDE_PX 2.0
 #define LEAST_AREA 0.10
 #define LEAST_AREA_POLYGON 0.01
@@ -139,7 +141,7 @@ struct path {
     struct size_px loaded, canvas;
     struct placement place;
     bool mosaic; /* clipped to the canvas before they are moved */
-    const double *matrix;
+    double matrix[9];
     double scale;
     double width, height; /* of the frame */
 };
@@ -255,10 +257,10 @@ static size_t build_layer(struct box *out, const struct recipe *recipe, int role
                             .canvas = canvas_size(recipe, layer),
                             .place = place_tile(recipe, layer, tile, source->loaded),
                             .mosaic = layer->canvas == CANVAS_MOSAIC,
-                            .matrix = layer->matrix,
                             .scale = (double)layer->scale / RECIPE_ONE,
                             .width = recipe->frame_width,
                             .height = recipe->frame_height};
+        layer_matrix(path.matrix, recipe, layer, source->loaded);
         count += build_tile(out + count, &path, source, recipe->augment);
     }
     return count;

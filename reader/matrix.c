@@ -87,8 +87,21 @@ enum recipe_warp matrix_warp(const double m[9]) {
     return m[0] == 1 && m[4] == 1 && m[2] == 0 && m[5] == 0 ? WARP_NONE : WARP_AXIS;
 }
 
-void recipe_pixel_matrix(double out[9], const struct recipe *recipe, const struct recipe_layer *layer) {
-    const double *m = layer->matrix;
+void layer_matrix(double out[9], const struct recipe *recipe, const struct recipe_layer *layer, struct size_px loaded) {
+    memcpy(out, layer->matrix, 9 * sizeof *out);
+    if (!recipe->augment || layer->canvas == CANVAS_MOSAIC) {
+        return;
+    }
+    double dx = (recipe->frame_width - loaded.width) % 2 * 0.5, dy = (recipe->frame_height - loaded.height) % 2 * 0.5;
+    for (int row = 0; row < 9; row += 3) {
+        out[row + 2] += out[row] * dx + out[row + 1] * dy;
+    }
+}
+
+void recipe_pixel_matrix(double out[9], const struct recipe *recipe, const struct recipe_layer *layer,
+                         struct size_px loaded) {
+    double m[9];
+    layer_matrix(m, recipe, layer, loaded);
     double fx = (double)recipe->output_width / recipe->frame_width;
     double fy = (double)recipe->output_height / recipe->frame_height;
     for (int i = 0; i < 3; i++) {

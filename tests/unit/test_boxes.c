@@ -144,10 +144,13 @@ static bool reference_label(double out[4], const struct recipe *r, const struct 
     const struct recipe_layer *layer = &r->layers[0];
     const struct index_label *l = &source->labels[i];
     double w = source->loaded.width, h = source->loaded.height;
+    /* Without a mosaic the middle of the picture is the middle of the frame, half a pixel included. */
+    double dx = layer->canvas == CANVAS_MOSAIC ? place->dx : (S - w) / 2;
+    double dy = layer->canvas == CANVAS_MOSAIC ? place->dy : (S - h) / 2;
     double canvas = layer->canvas == CANVAS_MOSAIC ? 2 * S : 1e9;
     double low = layer->canvas == CANVAS_MOSAIC ? 0 : -1e9;
-    double old[4] = {(l->x - l->width / 2.0) * w + place->dx, (l->y - l->height / 2.0) * h + place->dy,
-                     (l->x + l->width / 2.0) * w + place->dx, (l->y + l->height / 2.0) * h + place->dy};
+    double old[4] = {(l->x - l->width / 2.0) * w + dx, (l->y - l->height / 2.0) * h + dy,
+                     (l->x + l->width / 2.0) * w + dx, (l->y + l->height / 2.0) * h + dy};
     for (int k = 0; k < 4; k++) {
         old[k] = old[k] < low ? low : old[k] > canvas ? canvas : old[k];
     }
@@ -158,8 +161,8 @@ static bool reference_label(double out[4], const struct recipe *r, const struct 
     if (source->polygons) {
         shape.count = CORNERS;
         for (int c = 0; c < CORNERS; c++) {
-            shape.x[c] = source->points[(i * CORNERS + c) * 2] * w + place->dx;
-            shape.y[c] = source->points[(i * CORNERS + c) * 2 + 1] * h + place->dy;
+            shape.x[c] = source->points[(i * CORNERS + c) * 2] * w + dx;
+            shape.y[c] = source->points[(i * CORNERS + c) * 2 + 1] * h + dy;
         }
     }
     struct polygon moved = through(layer->matrix, &shape);
