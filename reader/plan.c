@@ -261,12 +261,18 @@ static int32_t draw_around_zero(uint32_t word, double reach) {
     return (int32_t)random_uniform(word, -reach, reach);
 }
 
+/* On the grid that single precision multiplies 8-bit values by without rounding: every executor, and the reference, then
+ * has the same look-up table. */
+static int32_t draw_gain(uint32_t word, double reach) {
+    return draw_around_zero(word, reach) / RECIPE_GAIN_STEP * RECIPE_GAIN_STEP;
+}
+
 static void draw_colour(const struct plan *plan, struct recipe *out) {
     const struct plan_options *o = &plan->options;
     struct random_block gains = random_draw(o->seed, RANDOM_COLOUR, out->position, 0);
     out->hue = draw_around_zero(gains.word[0], o->hsv_h);
-    out->saturation = draw_around_zero(gains.word[1], o->hsv_s);
-    out->value = draw_around_zero(gains.word[2], o->hsv_v);
+    out->saturation = draw_gain(gains.word[1], o->hsv_s);
+    out->value = draw_gain(gains.word[2], o->hsv_v);
     out->swap_rgb = random_chance(gains.word[3], o->bgr);
     struct random_block flips = random_draw(o->seed, RANDOM_FLIP, out->position, 0);
     out->flip_vertical = random_chance(flips.word[0], o->flipud);

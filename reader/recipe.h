@@ -21,6 +21,7 @@
 
 #define RECIPE_VERSION 1u    /* of the draws: golden files and saved states carry it */
 #define RECIPE_ONE (1 << 20) /* 1.0 */
+#define RECIPE_GAIN_STEP 32  /* saturation and value are multiples of it: 2^-15 */
 #define RECIPE_FILL 114      /* border, all channels */
 #define RECIPE_TILES 4
 #define RECIPE_CUT_AREAS 3
@@ -85,7 +86,7 @@ struct recipe {
     struct recipe_area cutmix_areas[RECIPE_CUT_AREAS];
 
     /* r of the three gains, of RECIPE_ONE: hue is shifted by 180 r in 0-179, saturation and value are multiplied by
-     * 1 + r. All three 0: no colour step at all. */
+     * 1 + r, r a multiple of 2^-15. All three 0: no colour step at all. */
     int32_t hue, saturation, value;
 
     /* IR: x * gain + bias + noise, each in 8-bit levels of RECIPE_ONE, clipped, truncated. gain RECIPE_ONE, bias 0 and

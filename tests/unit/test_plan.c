@@ -547,6 +547,7 @@ Test(plan, statistics_of_the_draws) {
         moments_add(&tx, (base->matrix[2] + base->matrix[0] * 640) / 640);
         moments_add(&hue, r.hue / one);
         moments_add(&sat, r.saturation / one);
+        cr_assert(r.saturation % RECIPE_GAIN_STEP == 0 && r.value % RECIPE_GAIN_STEP == 0);
         moments_add(&val, r.value / one);
         moments_add(&flip, r.flip_horizontal);
         moments_add(&cx, base->center_x);
