@@ -12,6 +12,7 @@
 #include "boxes.h"
 #include "dataset.h"
 #include "frame.h"
+#include "loader.h"
 #include "loader_options.h"
 #include "plan.h"
 #include "slot.h"
@@ -21,6 +22,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -52,7 +54,8 @@ struct ypk_loader {
     int64_t next_batch;         /* the next to be opened */
     int64_t delivered;          /* the next to be delivered */
     uint32_t busy;              /* workers at work on a row */
-    bool paused, stopped;
+    uint32_t held;              /* slots of batches that the consumer has */
+    bool paused, stopped, destroyed;
     ypk_loader_stats stats;
     uint64_t started_ns;
 };
@@ -85,7 +88,6 @@ static int load_picture(struct worker *w, struct picture *picture, bool *substit
         rc = frame_load(w->frame, picture, &ignored);
         *substituted = rc == 0;
     }
-    picture->error_code = rc;
     return rc;
 }
 
@@ -106,16 +108,13 @@ static int pin_tile(struct worker *w, const struct recipe_tile *tile, struct pin
     *out = picture;
     if (load) {
         rc = load_picture(w, picture, &substituted, error);
-        window_ready(ld->window, picture);
+        window_ready(ld->window, picture, rc == 0);
         pthread_mutex_lock(&ld->mutex);
         ld->stats.decodes++;
         ld->stats.substituted += substituted;
         pthread_mutex_unlock(&ld->mutex);
-        return rc;
     }
-    if (picture->error_code != 0) /* another worker's attempt failed: the message is made by one's own */
-        return error_set(error, picture->error_code, "sample %" PRIu64 " cannot be decoded", tile->sample);
-    return 0;
+    return rc;
 }
 
 static int pin_pictures(struct worker *w, const struct recipe *r, struct pins *pins, struct error *error) {
@@ -289,6 +288,19 @@ static void *work(void *arg) {
     return NULL;
 }
 
+/* Starts a thread that leaves signals to the caller's, but for those that are the thread's own fault. */
+static int start_thread(struct worker *w) {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        sigdelset(&blocked, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    int rc = pthread_create(&w->thread, NULL, work, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+
 static int start_worker(struct ypk_loader *ld, struct worker *w, struct error *error) {
     w->loader = ld;
     w->sources = calloc(1, sizeof *w->sources);
@@ -298,7 +310,7 @@ static int start_worker(struct ypk_loader *ld, struct worker *w, struct error *e
     int rc = frame_create(&w->frame, ld->dataset, &ld->config.frame, error);
     if (rc != 0)
         return rc;
-    rc = pthread_create(&w->thread, NULL, work, w);
+    rc = start_thread(w);
     if (rc != 0)
         return error_set_errno(error, rc, "cannot start worker thread %u of %u", ld->started + 1, ld->config.memory.workers);
     ld->started++;
@@ -334,26 +346,37 @@ static int allocate(struct ypk_loader *ld, struct error *error) {
     return rc;
 }
 
+/* When neither the loader nor a batch is used any more. */
+static void free_rest(struct ypk_loader *ld) {
+    loader_config_deinit(&ld->config);
+    pthread_cond_destroy(&ld->done);
+    pthread_cond_destroy(&ld->work);
+    pthread_mutex_destroy(&ld->mutex);
+    free(ld->queue);
+    free(ld->slots);
+    free(ld);
+}
+
+/* Batches that are held outlive the loader: the last release frees the rest. */
 static void destroy(struct ypk_loader *ld) {
-    if (ld->pid == getpid()) /* the workers of a child of fork() do not exist */
-        stop_workers(ld);
+    stop_workers(ld);
     for (uint32_t i = 0; ld->workers && i < ld->config.memory.workers; i++) {
         frame_destroy(&ld->workers[i].frame);
         free(ld->workers[i].boxes);
         free(ld->workers[i].sources);
     }
-    for (uint32_t i = 0; ld->slots && i < ld->config.memory.slots; i++)
-        if (ld->slots[i].layout)
-            slot_deinit(&ld->slots[i]);
-    window_destroy(&ld->window);
-    loader_config_deinit(&ld->config);
-    pthread_cond_destroy(&ld->done);
-    pthread_cond_destroy(&ld->work);
-    pthread_mutex_destroy(&ld->mutex);
     free(ld->workers);
-    free(ld->queue);
-    free(ld->slots);
-    free(ld);
+    window_destroy(&ld->window);
+
+    pthread_mutex_lock(&ld->mutex);
+    for (uint32_t i = 0; ld->slots && i < ld->config.memory.slots; i++)
+        if (ld->slots[i].state != SLOT_HELD)
+            slot_deinit(&ld->slots[i]);
+    ld->destroyed = true;
+    bool last = ld->held == 0;
+    pthread_mutex_unlock(&ld->mutex);
+    if (last)
+        free_rest(ld);
 }
 
 static int create(struct ypk_loader **out, const struct ypk_dataset *dataset, const ypk_loader_options *options,
@@ -396,7 +419,8 @@ int ypk_loader_create(ypk_loader **out, const ypk_dataset *dataset, const ypk_lo
 void ypk_loader_destroy(ypk_loader **loader) {
     if (!loader || !*loader)
         return;
-    destroy(*loader);
+    if ((*loader)->pid == getpid()) /* in a child of fork() there are no workers, and a mutex may be held for ever */
+        destroy(*loader);
     *loader = NULL;
 }
 
@@ -420,6 +444,7 @@ static void deliver(struct ypk_loader *ld, struct slot *slot, ypk_batch *out) {
     uint64_t per_epoch = plan_batches_per_epoch(ld->config.plan);
     slot->state = SLOT_HELD;
     slot->references = 1;
+    ld->held++;
     ld->queue_first = (ld->queue_first + 1) % ld->config.memory.slots;
     ld->queue_count--;
     ld->delivered = slot->batch + 1;
@@ -442,12 +467,9 @@ static int wait_for_batch(struct ypk_loader *ld, struct slot **out, struct error
             rc = YPK_END;
             break;
         }
-        uint32_t held = 0;
-        for (uint32_t i = 0; i < ld->config.memory.slots; i++)
-            held += ld->slots[i].state == SLOT_HELD;
-        if (held == ld->config.memory.slots) {
+        if (ld->held == ld->config.memory.slots) {
             rc = error_set(error, ERR_SLOTS_HELD, "all %u batches that the loader has are held: release one before asking "
-                           "for the next, or set a larger prefetch", held);
+                           "for the next, or set a larger prefetch", ld->held);
             break;
         }
         from = from ? from : now_ns();
@@ -497,23 +519,39 @@ int ypk_loader_next(ypk_loader *loader, ypk_batch *out, void *stream, ypk_error 
     return rc < 0 ? api_fail(error, &inner) : rc;
 }
 
-static void drop_reference(struct slot *slot) {
+void loader_retain(struct slot *slot) {
     struct ypk_loader *ld = slot->owner;
+    pthread_mutex_lock(&ld->mutex);
+    slot->references++;
+    pthread_mutex_unlock(&ld->mutex);
+}
+
+void loader_release(struct slot *slot) {
+    struct ypk_loader *ld = slot->owner;
+    bool last = false;
+    if (ld->pid != getpid()) /* a child of fork() gives nothing back: the mutex may be held for ever */
+        return;
     pthread_mutex_lock(&ld->mutex);
     if (--slot->references == 0) {
         slot->state = SLOT_FREE;
-        pthread_cond_signal(&ld->work);
-        if (ld->paused)
-            pthread_cond_signal(&ld->done);
+        ld->held--;
+        if (ld->destroyed) {
+            slot_deinit(slot);
+            last = ld->held == 0;
+        } else {
+            pthread_cond_signal(&ld->work);
+        }
     }
     pthread_mutex_unlock(&ld->mutex);
+    if (last)
+        free_rest(ld);
 }
 
 void ypk_batch_release(ypk_batch *batch, void *stream) {
     (void)stream; /* host memory: the caller is done when it says so */
     if (!batch || !batch->slot)
         return;
-    drop_reference(batch->slot);
+    loader_release(batch->slot);
     memset(batch, 0, sizeof *batch);
 }
 
@@ -523,9 +561,8 @@ void ypk_batch_release(ypk_batch *batch, void *stream) {
 static int go_to(struct ypk_loader *ld, int64_t batch, struct error *error) {
     int rc = 0;
     pthread_mutex_lock(&ld->mutex);
-    for (uint32_t i = 0; i < ld->config.memory.slots; i++)
-        if (ld->slots[i].state == SLOT_HELD)
-            rc = error_set(error, ERR_ARGUMENT, "release every batch before going elsewhere");
+    if (ld->held > 0)
+        rc = error_set(error, ERR_ARGUMENT, "release every batch before going elsewhere: %u of them are held", ld->held);
     ld->paused = true;
     while (rc == 0 && ld->busy > 0)
         pthread_cond_wait(&ld->done, &ld->mutex);
@@ -548,10 +585,10 @@ static int go_to(struct ypk_loader *ld, int64_t batch, struct error *error) {
 int ypk_loader_state(ypk_loader *ld, char *text, size_t size, ypk_error *error) {
     struct error inner = {0};
     char state[PLAN_STATE_BYTES];
-    if (!ld || !text) {
-        error_set(&inner, ERR_ARGUMENT, "ypk_loader_state: loader and text must not be NULL");
+    int rc = ld && text ? check_process(ld, &inner)
+                        : error_set(&inner, ERR_ARGUMENT, "ypk_loader_state: loader and text must not be NULL");
+    if (rc != 0)
         return api_fail(error, &inner);
-    }
     pthread_mutex_lock(&ld->mutex);
     int64_t batch = ld->delivered;
     pthread_mutex_unlock(&ld->mutex);
@@ -577,13 +614,21 @@ int ypk_loader_restore(ypk_loader *ld, const char *text, ypk_error *error) {
     return rc ? api_fail(error, &inner) : YPK_OK;
 }
 
-int ypk_loader_set_epoch(ypk_loader *ld, uint64_t epoch, ypk_error *error) {
-    struct error inner = {0};
-    int rc = ld ? check_process(ld, &inner) : error_set(&inner, ERR_ARGUMENT, "ypk_loader_set_epoch: loader must not be NULL");
+static int seek(struct ypk_loader *ld, uint64_t epoch, uint64_t index, struct error *error) {
+    uint64_t batches = plan_batches_per_epoch(ld->config.plan);
+    int rc = check_process(ld, error);
     if (rc == 0 && epoch > PLAN_EPOCH_LIMIT)
-        rc = error_set(&inner, ERR_ARGUMENT, "epoch %" PRIu64 " is over the limit of %u", epoch, PLAN_EPOCH_LIMIT);
-    if (rc == 0)
-        rc = go_to(ld, (int64_t)(epoch * plan_batches_per_epoch(ld->config.plan)), &inner);
+        rc = error_set(error, ERR_ARGUMENT, "epoch %" PRIu64 " is over the limit of %u", epoch, PLAN_EPOCH_LIMIT);
+    if (rc == 0 && index >= batches)
+        rc = error_set(error, ERR_ARGUMENT, "batch %" PRIu64 ": an epoch has %" PRIu64 " of them, counted from 0", index,
+                       batches);
+    return rc ? rc : go_to(ld, (int64_t)(epoch * batches + index), error);
+}
+
+int ypk_loader_seek(ypk_loader *ld, uint64_t epoch, uint64_t index, ypk_error *error) {
+    struct error inner = {0};
+    int rc = ld ? seek(ld, epoch, index, &inner)
+                : error_set(&inner, ERR_ARGUMENT, "ypk_loader_seek: loader must not be NULL");
     return rc ? api_fail(error, &inner) : YPK_OK;
 }
 
@@ -602,10 +647,13 @@ static const char *find_verdict(const ypk_loader_stats *s) {
 
 void ypk_loader_get_stats(ypk_loader *ld, ypk_loader_stats *out) {
     const struct loader_memory *m = &ld->config.memory;
-    pthread_mutex_lock(&ld->mutex);
-    *out = ld->stats;
-    out->seconds = (double)(now_ns() - ld->started_ns) * 1e-9;
-    pthread_mutex_unlock(&ld->mutex);
+    memset(out, 0, sizeof *out);
+    if (ld->pid == getpid()) {
+        pthread_mutex_lock(&ld->mutex);
+        *out = ld->stats;
+        out->seconds = (double)(now_ns() - ld->started_ns) * 1e-9;
+        pthread_mutex_unlock(&ld->mutex);
+    }
     out->workers = m->workers;
     out->slots = m->slots;
     out->window_pictures = m->pictures;
@@ -613,64 +661,4 @@ void ypk_loader_get_stats(ypk_loader *ld, ypk_loader_stats *out) {
     out->window_bytes = (uint64_t)m->pictures * m->picture_bytes;
     out->scratch_bytes = (uint64_t)m->workers * m->scratch_bytes;
     out->verdict = find_verdict(out);
-}
-
-/* ---- DLPack --------------------------------------------------------------------------------------------------------- */
-
-/* The structures of DLPack 0.8 (https://dmlc.github.io/dlpack/latest/c_api.html). */
-struct dl_device { int32_t type, id; };
-struct dl_data_type { uint8_t code, bits; uint16_t lanes; };
-struct dl_tensor {
-    void *data;
-    struct dl_device device;
-    int32_t dims;
-    struct dl_data_type dtype;
-    int64_t *shape, *strides;
-    uint64_t byte_offset;
-};
-struct dl_managed_tensor {
-    struct dl_tensor tensor;
-    void *context;
-    void (*deleter)(struct dl_managed_tensor *self);
-};
-enum { DL_CPU = 1, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4 };
-
-struct exported {
-    struct dl_managed_tensor managed;
-    int64_t shape[4], strides[4];
-};
-
-static void delete_exported(struct dl_managed_tensor *self) {
-    drop_reference(self->context);
-    free(self);
-}
-
-int ypk_batch_dlpack(ypk_batch *batch, int which, void **out, ypk_error *error) {
-    static const struct dl_data_type types[] = {
-        [YPK_U8] = {DL_UINT, 8, 1}, [YPK_F16] = {DL_FLOAT, 16, 1}, [YPK_BF16] = {DL_BFLOAT, 16, 1}, [YPK_F32] = {DL_FLOAT, 32, 1}};
-    struct error inner = {0};
-    if (!batch || !batch->slot || !out || which < 0 || which >= batch->image_count) {
-        error_set(&inner, ERR_ARGUMENT, "ypk_batch_dlpack: no such tensor of a batch that is held");
-        return api_fail(error, &inner);
-    }
-    struct exported *e = calloc(1, sizeof *e);
-    if (!e) {
-        error_set(&inner, ERR_MEMORY, "out of memory for a tensor");
-        return api_fail(error, &inner);
-    }
-    const ypk_tensor *t = &batch->images[which];
-    struct slot *slot = batch->slot;
-    struct ypk_loader *ld = slot->owner;
-    memcpy(e->shape, t->shape, sizeof e->shape);
-    memcpy(e->strides, t->strides, sizeof e->strides);
-    e->managed = (struct dl_managed_tensor){
-        .tensor = {t->data, {DL_CPU, 0}, t->dims, types[t->dtype], e->shape, e->strides, 0},
-        .context = slot,
-        .deleter = delete_exported,
-    };
-    pthread_mutex_lock(&ld->mutex);
-    slot->references++;
-    pthread_mutex_unlock(&ld->mutex);
-    *out = &e->managed;
-    return YPK_OK;
 }

@@ -38,9 +38,12 @@ struct window {
     bool cancelled;
 };
 
+/* Partners are mosaic_depth samples of the lane back from the oldest batch at work. That is as many batches, and one more
+ * for each epoch's end on the way whose partial batch has no sample in the lane. */
 static uint64_t table_columns(const struct window_options *o) {
-    /* Entries reach mosaic_depth batches back from the oldest batch at work. */
-    return (uint64_t)plan_frozen_options(o->plan)->mosaic_depth + o->batches_in_flight + 1;
+    uint64_t depth = plan_frozen_options(o->plan)->mosaic_depth, batches = plan_batches_per_epoch(o->plan);
+    bool holes = plan_frozen_options(o->plan)->last_batch == LAST_PARTIAL && batches > 1;
+    return depth + (holes ? depth / (batches - 1) + 1 : 0) + o->batches_in_flight + 1;
 }
 
 static uint32_t table_rows(const struct window_options *o) {
@@ -125,12 +128,16 @@ static void wake(struct window *w) {
         pthread_cond_broadcast(&w->changed);
 }
 
+static void detach(struct buffer *b) {
+    if (!b->entry)
+        return;
+    b->entry->state = ENTRY_ABSENT;
+    b->entry->buffer = NULL;
+    b->entry = NULL;
+}
+
 static void give_back(struct window *w, struct buffer *b) {
-    if (b->entry) {
-        b->entry->state = ENTRY_ABSENT;
-        b->entry->buffer = NULL;
-        b->entry = NULL;
-    }
+    detach(b);
     b->next = w->free;
     w->free = b;
     wake(w);
@@ -205,11 +212,13 @@ static struct buffer *buffer_of(struct picture *picture) {
     return (struct buffer *)(void *)((uint8_t *)picture - offsetof(struct buffer, picture));
 }
 
-void window_ready(struct window *w, struct picture *picture) {
+void window_ready(struct window *w, struct picture *picture, bool loaded) {
     struct buffer *b = buffer_of(picture);
     pthread_mutex_lock(&w->mutex);
-    if (b->entry)
+    if (b->entry && loaded)
         b->entry->state = ENTRY_READY;
+    else
+        detach(b);
     wake(w);
     pthread_mutex_unlock(&w->mutex);
 }
@@ -220,7 +229,7 @@ void window_release(struct window *w, struct picture *picture, bool used) {
     if (b->entry && used && b->entry->uses_left > 0)
         b->entry->uses_left--;
     if (--b->pins == 0) {
-        if (!b->entry || b->entry->uses_left == 0 || picture->error_code != 0)
+        if (!b->entry || b->entry->uses_left == 0)
             give_back(w, b);
         else
             wake(w);

@@ -30,7 +30,6 @@ struct picture {
     uint8_t *rgb[3];            /* planes; NULL when the loader delivers no RGB */
     uint8_t *ir;                /* at the same size; NULL when the loader delivers no IR */
     uint8_t *memory;            /* the buffer itself */
-    int error_code;             /* it could not be loaded: ERR_*, and no pixel of it is anything */
 };
 
 struct window;
@@ -57,8 +56,9 @@ void window_restart(struct window *window, int64_t first_position);
  * window_ready(); others wait there meanwhile. ERR_INTERRUPTED after window_cancel(). */
 int window_acquire(struct window *window, const struct recipe_tile *tile, struct picture **out, bool *load);
 
-/* The picture that the caller loads is complete, or (error_code set) never will be. */
-void window_ready(struct window *window, struct picture *picture);
+/* The picture that the caller loads is complete; or, with `loaded` false, it is not: then each of those who waited for it
+ * tries for itself, and learns what is wrong. */
+void window_ready(struct window *window, struct picture *picture, bool loaded);
 
 /* Takes back the pin, and counts one use of the entry as done when `used` is set. */
 void window_release(struct window *window, struct picture *picture, bool used);

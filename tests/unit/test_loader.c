@@ -147,6 +147,67 @@ Test(loader, same_bytes_with_tight_memory) {
     cr_assert_gt(t.decodes, reference()->decodes, "a smaller window costs decodes (%g)", t.decodes);
 }
 
+/* A whole batch and a rest: most lanes miss every second batch, so partners lie twice as far back. */
+Test(loader, same_bytes_when_a_partial_batch_leaves_lanes_empty) {
+    static struct trace one, many;
+    ypk_loader_options o = small_options();
+    o.batch = 48;
+    o.epochs = 6;
+    o.last_batch = YPK_LAST_PARTIAL;
+    o.workers = 1;
+    o.prefetch = 1;
+    run_all(&one, &o);
+    cr_assert_eq(one.rows, 6 * SAMPLES);
+    o.workers = 5;
+    o.prefetch = 8;
+    run_all(&many, &o);
+    assert_same(&one, &many, "partial batches");
+}
+
+Test(loader, seek_goes_to_a_batch) {
+    ypk_loader_options o = small_options();
+    ypk_loader *loader = make(&o);
+    ypk_batch b;
+    ypk_error error;
+    cr_assert_eq(ypk_loader_batches_per_epoch(loader), 5);
+    for (uint64_t epoch = EPOCHS; epoch-- > 0;)
+        for (uint64_t index = 5; index-- > 0;) {
+            static struct trace t;
+            cr_assert_eq(ypk_loader_seek(loader, epoch, index, &error), YPK_OK, "%s", error.message);
+            cr_assert_eq(ypk_loader_next(loader, &b, YPK_NO_STREAM, &error), YPK_OK, "%s", error.message);
+            cr_assert(b.epoch == epoch && b.index == index);
+            record_batch(&t, &b, &o, 5);
+            cr_assert_eq(ypk_loader_seek(loader, 0, 0, &error), YPK_E_ARGUMENT, "a batch is held");
+            ypk_batch_release(&b, YPK_NO_STREAM);
+            uint64_t first = (epoch * 5 + index) * GLOBAL_BATCH;
+            for (uint64_t i = first; i < first + GLOBAL_BATCH; i++)
+                cr_assert_eq(t.hash[i], reference()->hash[i]);
+        }
+    cr_assert_eq(ypk_loader_seek(loader, EPOCHS, 0, &error), YPK_OK);
+    cr_assert_eq(ypk_loader_next(loader, &b, YPK_NO_STREAM, &error), YPK_END);
+    cr_assert_eq(ypk_loader_seek(loader, 0, 5, &error), YPK_E_ARGUMENT);
+    cr_assert(strstr(error.message, "an epoch has 5"), "%s", error.message);
+    cr_assert_eq(ypk_loader_seek(loader, UINT64_MAX, 0, &error), YPK_E_ARGUMENT);
+    cr_assert_eq(ypk_loader_seek(NULL, 0, 0, &error), YPK_E_ARGUMENT);
+    ypk_loader_destroy(&loader);
+}
+
+Test(loader, a_batch_outlives_its_loader) {
+    ypk_loader_options o = small_options();
+    ypk_loader *loader = make(&o);
+    ypk_batch first, second;
+    ypk_error error;
+    cr_assert_eq(ypk_loader_next(loader, &first, YPK_NO_STREAM, &error), YPK_OK);
+    cr_assert_eq(ypk_loader_next(loader, &second, YPK_NO_STREAM, &error), YPK_OK);
+    ypk_loader_destroy(&loader);
+    for (uint32_t row = 0; row < GLOBAL_BATCH; row++) {
+        cr_assert_eq(hash_row(&first, row), reference()->hash[row]);
+        cr_assert_eq(hash_row(&second, row), reference()->hash[GLOBAL_BATCH + row]);
+    }
+    ypk_batch_release(&first, YPK_NO_STREAM);
+    ypk_batch_release(&second, YPK_NO_STREAM);
+}
+
 Test(loader, same_bytes_after_restore) {
     ypk_loader_options o = small_options();
     ypk_loader *first = make(&o);
@@ -319,54 +380,36 @@ Test(loader, holding_every_batch_is_an_error_and_no_hang) {
     cr_assert_eq(ypk_loader_next(loader, &held[15], YPK_NO_STREAM, &error), YPK_E_SLOTS_HELD);
     ypk_batch_release(&held[0], YPK_NO_STREAM);
     cr_assert_eq(ypk_loader_next(loader, &held[0], YPK_NO_STREAM, &error), YPK_OK);
+    for (uint32_t i = 0; i < stats.slots; i++)
+        ypk_batch_release(&held[i], YPK_NO_STREAM);
     ypk_loader_destroy(&loader);
 }
 
 Test(loader, a_child_of_fork_is_told) {
     ypk_loader_options o = small_options();
     ypk_loader *loader = make(&o);
+    ypk_batch held;
+    ypk_error failure;
+    cr_assert_eq(ypk_loader_next(loader, &held, YPK_NO_STREAM, &failure), YPK_OK);
     pid_t child = fork();
     if (child == 0) {
         ypk_batch b;
         ypk_error error;
-        int rc = ypk_loader_next(loader, &b, YPK_NO_STREAM, &error);
-        _exit(rc == YPK_E_ARGUMENT && strstr(error.message, "fork") ? 0 : 1);
+        ypk_loader_stats stats;
+        char state[YPK_STATE_BYTES];
+        bool told = ypk_loader_next(loader, &b, YPK_NO_STREAM, &error) == YPK_E_ARGUMENT && strstr(error.message, "fork");
+        told = told && ypk_loader_state(loader, state, sizeof state, &error) == YPK_E_ARGUMENT;
+        told = told && ypk_loader_seek(loader, 0, 0, &error) == YPK_E_ARGUMENT;
+        ypk_loader_get_stats(loader, &stats);
+        ypk_batch_release(&held, YPK_NO_STREAM);
+        ypk_loader_destroy(&loader);
+        _exit(told && !loader && stats.workers == 2 ? 0 : 1);
     }
     int status;
     cr_assert_eq(waitpid(child, &status, 0), child);
     cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    ypk_batch_release(&held, YPK_NO_STREAM);
     ypk_loader_destroy(&loader);
-}
-
-/* Flips a byte of sample `index`'s RGB payload on the disk. */
-static void damage(uint64_t index) {
-    ypk_sample s;
-    ypk_decoder *decoder;
-    const uint8_t *payload;
-    size_t size;
-    ypk_error error;
-    cr_assert_eq(ypk_dataset_sample(dataset, index, &s, &error), YPK_OK);
-    cr_assert_eq(ypk_decoder_create(&decoder, dataset, &error), YPK_OK);
-    cr_assert_eq(ypk_decoder_payload(decoder, index, YPK_RGB, &payload, &size, &error), YPK_OK);
-    struct bytes wanted = {0};
-    bytes_append(&wanted, payload, size);
-    ypk_decoder_destroy(&decoder);
-    for (uint64_t shard = 0; shard < pack.shard_count; shard++) {
-        char name[INDEX_SHARD_NAME_BYTES], path[TINY_PATH_BYTES];
-        struct bytes file = {0};
-        index_shard_name(name, "train", shard);
-        tiny_join(path, pack.path, name);
-        cr_assert_eq(file_read(&file, -100, path, 1u << 30, NULL), 0);
-        uint8_t *at = memmem(file.data, file.size, wanted.data, wanted.size);
-        if (at) {
-            FILE *f = fopen(path, "r+b");
-            fseek(f, (long)(at - file.data), SEEK_SET);
-            fputc(at[0] ^ 0xff, f);
-            fclose(f);
-        }
-        bytes_deinit(&file);
-    }
-    bytes_deinit(&wanted);
 }
 
 Test(loader, a_bad_sample_fails_by_name_or_is_replaced) {
@@ -374,8 +417,8 @@ Test(loader, a_bad_sample_fails_by_name_or_is_replaced) {
     ypk_error error;
     ypk_batch b;
     cr_assert_gt(reference()->rows, 0); /* made while the pack is whole */
-    damage(7);
-    damage(20);
+    tiny_damage(&pack, 7);
+    tiny_damage(&pack, 20);
     ypk_loader *loader = make(&o);
     int rc;
     while ((rc = ypk_loader_next(loader, &b, YPK_NO_STREAM, &error)) == YPK_OK)

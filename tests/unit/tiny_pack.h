@@ -230,6 +230,34 @@ static inline void tiny_pack_create(struct tiny_pack *out, uint64_t samples, uin
     index_builder_deinit(&index);
 }
 
+/* Flips a byte of sample `id`'s first payload on the disk, wherever the shard has it. */
+static inline void tiny_damage(const struct tiny_pack *pack, uint64_t id) {
+    struct bytes record = {0};
+    struct record header;
+    bool found = false;
+    tiny_record(&record, &header, id);
+    for (uint64_t shard = 0; shard < pack->shard_count; shard++) {
+        char name[INDEX_SHARD_NAME_BYTES], path[TINY_PATH_BYTES];
+        struct bytes file = {0};
+        index_shard_name(name, "train", shard);
+        tiny_join(path, pack->path, name);
+        TINY_CHECK(file_read(&file, -100, path, 1u << 30, NULL) == 0);
+        uint8_t *at = memmem(file.data, file.size, record.data, record.size);
+        if (at) {
+            long offset = (long)(at - file.data) + (header.rgb.payload_bytes
+                                                        ? RECORD_HEADER_BYTES
+                                                        : (long)record_ir_offset(header.rgb.payload_bytes));
+            FILE *f = fopen(path, "r+b");
+            TINY_CHECK(f && fseek(f, offset, SEEK_SET) == 0 && fputc(file.data[offset] ^ 0xff, f) != EOF);
+            TINY_CHECK(fclose(f) == 0);
+            found = true;
+        }
+        bytes_deinit(&file);
+    }
+    bytes_deinit(&record);
+    TINY_CHECK(found);
+}
+
 static inline void tiny_pack_remove(struct tiny_pack *pack) {
     TINY_CHECK(dir_remove_all(pack->directory, NULL) == 0);
 }
