@@ -16,7 +16,8 @@
  *                         without EOI but with bytes that are no picture data at its end
  *   refused as corrupt    codes that do not exist, lost restart markers, a component without a scan or its DC
  *   refused by the header no or two SOI/SOF, no SOS or quantisation table, size 0, precision other than 8, lossless and
- *                         hierarchical processes, 2 or more than 4 components, more than SCAN_LIMIT scans
+ *                         hierarchical processes, 2 or more than 4 components, more than SCAN_LIMIT scans, chroma that
+ *                         is subsampled by a fraction
  *
  * The objects of the library are made anew for every picture: a used one keeps the tables of the picture before, and would
  * decode a file that lacks its own with them.
@@ -183,6 +184,17 @@ static int run(struct jpeg *j, int (*step)(struct jpeg *j, void *arg, struct err
     return rc;
 }
 
+/* The library decodes luma alone of any sampling, but spreads chroma by whole factors only. */
+static void refuse_fractional_sampling(struct jpeg *j) {
+    const struct jpeg_decompress_struct *r = &j->reader;
+    for (int i = 0; i < r->num_components; i++) {
+        const jpeg_component_info *c = &r->comp_info[i];
+        if (r->max_h_samp_factor % c->h_samp_factor != 0 || r->max_v_samp_factor % c->v_samp_factor != 0)
+            fail(j, ERR_UNSUPPORTED, "unsupported sampling: component %d has %dx%d samples where another has %dx%d",
+                 i + 1, c->h_samp_factor, c->v_samp_factor, r->max_h_samp_factor, r->max_v_samp_factor);
+    }
+}
+
 static void open_picture(struct jpeg *j, struct span file, bool keep_exif) {
     struct jpeg_decompress_struct *r = &j->reader;
 
@@ -205,6 +217,7 @@ static void open_picture(struct jpeg *j, struct span file, bool keep_exif) {
         fail(j, ERR_UNSUPPORTED, "unsupported SOF3 (lossless)");
     if (r->num_components != 1 && r->num_components != 3 && r->num_components != 4)
         fail(j, ERR_UNSUPPORTED, "unsupported number of components: %d", r->num_components);
+    refuse_fractional_sampling(j);
     j->header_read = true;
 }
 
