@@ -77,8 +77,10 @@ static int parse(json_t **out, struct bytes *file, const char *path, struct erro
                          text + position, digits);
     json_error_t json_error;
     json_t *manifest = json_loadb(text, file->size, JSON_REJECT_DUPLICATES, &json_error);
+    /* The hash says that it is as it was written. jansson calls a lack of memory "invalid token" now and then. */
     if (!manifest)
-        return error_set(error, ERR_CORRUPT, "%s:%d:%d: %s", path, json_error.line, json_error.column, json_error.text);
+        return error_set(error, ERR_MEMORY, "%s:%d:%d: out of memory? It matches its hash, but cannot be read: %s", path,
+                         json_error.line, json_error.column, json_error.text);
     const json_t *version = json_object_get(manifest, "version");
     int rc = 0;
     if (json_integer_value(version) > MANIFEST_VERSION)
