@@ -272,11 +272,17 @@ static int take_directory(struct walk *w, const char *path, bool link) {
     return path_list_add(link ? &w->links : &w->pending, path);
 }
 
+static bool is_configuration(const char *path) {
+    return strcasecmp(path_suffix(path), "yaml") == 0 || strcasecmp(path_suffix(path), "yml") == 0;
+}
+
 static int take_file(struct walk *w, const char *path) {
     if (scan_is_image_name(path))
         return path_list_add(&w->out->images, path);
     if (strcasecmp(path_suffix(path), "txt") == 0)
         return path_list_add(&w->out->labels, path);
+    if (is_configuration(path)) /* data_yaml_locate() judges these */
+        return 0;
     return tally_suffix(w, path);
 }
 
