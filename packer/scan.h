@@ -41,9 +41,10 @@ struct scan {
  * walked once, by its real path if that lies in the tree, and the other way to it is named as skipped. Never opens a
  * file: FIFOs, sockets, devices, broken links and directories with an image's name are named and skipped. Known
  * droppings (dot files and dot directories, Thumbs.db, desktop.ini, __MACOSX, *-lock, @eaDir) are skipped and counted
- * in one row a kind; so are other suffixes but yaml and yml, counted by suffix. At most two directories are open at once, whatever the
- * depth. A directory that cannot be read is ERR_IO naming it. `root` or `sub` not being there is path_missing().
- * Rows go to `report`, which may be NULL. `cancel`, if not NULL, is looked at now and then: ERR_INTERRUPTED.
+ * in one row a kind; so are other suffixes but yaml and yml, counted by suffix. At most two directories are open at
+ * once, whatever the depth. A directory that cannot be read is ERR_IO naming it. `root` or `sub` not being there is
+ * path_missing(). Rows go to `report`, which may be NULL. `cancel`, if not NULL, is looked at now and then:
+ * ERR_INTERRUPTED.
  */
 int scan_directory(struct scan *out, const char *root, const char *sub, struct report *report,
                    const atomic_bool *cancel, struct error *error);
