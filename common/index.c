@@ -397,6 +397,17 @@ out:
     return code;
 }
 
+static bool image_matches(const struct record_image *image, uint8_t format, uint32_t bytes, uint64_t hash,
+                          uint16_t width, uint16_t height) {
+    return (image->codec | image->flags) == format && image->payload_bytes == bytes && image->hash == hash &&
+           image->width == width && image->height == height;
+}
+
+bool index_sample_describes(const struct index_sample *s, const struct record *r) {
+    return image_matches(&r->rgb, s->rgb_format, s->rgb_bytes, s->rgb_hash, s->rgb_width, s->rgb_height) &&
+           image_matches(&r->ir, s->ir_format, s->ir_bytes, s->ir_hash, s->ir_width, s->ir_height);
+}
+
 int index_shard(const struct index_view *view, uint64_t shard, struct index_shard *out, struct error *error) {
     *out = (struct index_shard){0};
     if (shard >= view->shard_count)

@@ -12,7 +12,9 @@
 
 #include "bytes.h"
 #include "error.h"
+#include "record.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define INDEX_VERSION 1u
@@ -61,6 +63,9 @@ struct index_sample {
 
 /* A sample's name: rgb_name, or ir_name when there is no RGB. Rows are sorted by it, as bytes. */
 const char *index_sample_name(const struct index_sample *sample);
+
+/* True if the row's images are those of the record: codec, size in bytes and px, hash. */
+bool index_sample_describes(const struct index_sample *sample, const struct record *record);
 
 struct index_shard {
     uint64_t file_bytes;

@@ -140,12 +140,6 @@ static const char *sample_name(const struct split *split, uint64_t row) {
     return index_sample(&split->view, row, &sample, NULL) ? "" : index_sample_name(&sample);
 }
 
-static bool image_matches(const struct record_image *image, uint8_t format, uint32_t bytes, uint64_t hash,
-                          uint16_t width, uint16_t height) {
-    return (image->codec | image->flags) == format && image->payload_bytes == bytes && image->hash == hash &&
-           image->width == width && image->height == height;
-}
-
 static uint64_t record_id(const struct shard_check *c, uint64_t row) {
     return c->shard.first_id + (row - c->shard.first_sample);
 }
@@ -160,8 +154,7 @@ static bool header_is_whole(struct shard_check *c, const struct index_sample *s,
         return false;
     }
     if (r.sample_id == record_id(c, row) &&
-        image_matches(&r.rgb, s->rgb_format, s->rgb_bytes, s->rgb_hash, s->rgb_width, s->rgb_height) &&
-        image_matches(&r.ir, s->ir_format, s->ir_bytes, s->ir_hash, s->ir_width, s->ir_height))
+        index_sample_describes(s, &r))
         return true;
     shard_fault(c, "sample %" PRIu64 " (%s): its record is another one than the index describes (id %" PRIu64 ")", row,
                 index_sample_name(s), r.sample_id);

@@ -75,12 +75,6 @@ static int fetch_record(ypk_decoder *d, uint64_t index, const struct index_sampl
     return 0;
 }
 
-static bool image_matches(const struct record_image *image, uint8_t format, uint32_t bytes, uint64_t hash,
-                          uint16_t width, uint16_t height) {
-    return (image->codec | image->flags) == format && image->payload_bytes == bytes && image->hash == hash &&
-           image->width == width && image->height == height;
-}
-
 static int check_image(struct image *out, const struct index_view *view, uint64_t index, int modality,
                        const struct index_sample *row, struct span bytes, struct error *error) {
     struct record r;
@@ -89,8 +83,7 @@ static int check_image(struct image *out, const struct index_view *view, uint64_
     if (rc || (rc = record_decode_header(&r, bytes, error)))
         return rc;
     if (r.sample_id != shard.first_id + (index - shard.first_sample) ||
-        !image_matches(&r.rgb, row->rgb_format, row->rgb_bytes, row->rgb_hash, row->rgb_width, row->rgb_height) ||
-        !image_matches(&r.ir, row->ir_format, row->ir_bytes, row->ir_hash, row->ir_width, row->ir_height))
+        !index_sample_describes(row, &r))
         return error_set(error, ERR_CORRUPT, "the record is another one than the index describes (id %" PRIu64 ")",
                          r.sample_id);
     bool rgb = modality == YPK_RGB;
