@@ -185,8 +185,8 @@ static void fold_rows(uint8_t *low, uint8_t *high, const struct pixels *in) {
 }
 
 /* Makes of the row above the next one; `row` holds zeros before the first. */
-static void unfold_row(uint16_t *restrict row, const uint8_t *restrict low, const uint8_t *restrict high, uint32_t width,
-                       bool first) {
+static void unfold_row(uint16_t *restrict row, const uint8_t *restrict low, const uint8_t *restrict high,
+                       uint32_t width, bool first) {
     for (uint32_t x = 0; x < width; x++)
         row[x] = (uint16_t)(row[x] + unfold((uint16_t)(low[x] | high[x] << 8)));
     for (uint32_t x = 1; first && x < width; x++)

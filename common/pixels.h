@@ -38,7 +38,8 @@ void pixels_luma_row(uint8_t *restrict gray, const uint8_t *restrict rgb, uint32
 
 /* One row of counts to 8 bits: (v - low) * 255 / (high - low), rounded half up, 0 below low and 255 from high on; all 0 if
  * high <= low. low and high are at most 65,535. */
-void pixels_scale_row(uint8_t *restrict to, const uint16_t *restrict counts, uint32_t width, uint32_t low, uint32_t high);
+void pixels_scale_row(uint8_t *restrict to, const uint16_t *restrict counts, uint32_t width, uint32_t low,
+                      uint32_t high);
 
 /* True if all three channels are equal in every pixel. */
 bool pixels_equal_channels(const struct pixels *p);

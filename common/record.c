@@ -79,8 +79,8 @@ static int decode_image(struct record_image *out, const uint8_t *p, const char *
     if (out->flags & ~(IMAGE_GRAY | IMAGE_TRANSCODED))
         return error_set(error, ERR_CORRUPT, "record: flags 0x%02x of the %s image are unknown", out->flags, modality);
     if (out->depth != (out->codec == CODEC_ZSTD16 ? 16 : 8))
-        return error_set(error, ERR_CORRUPT, "record: codec %u of the %s image cannot have %u bits a sample", out->codec,
-                         modality, out->depth);
+        return error_set(error, ERR_CORRUPT, "record: codec %u of the %s image cannot have %u bits a sample",
+                         out->codec, modality, out->depth);
     if (out->channels != 1 && !(out->channels == 3 && out->codec != CODEC_ZSTD16) &&
         !(out->channels == 4 && out->codec == CODEC_JPEG))
         return error_set(error, ERR_CORRUPT, "record: the %s image cannot have %u channels", modality, out->channels);

@@ -261,7 +261,7 @@ static int prepare_pixels(struct intake *in, struct image_task *task, struct pix
             return rc;
         replace(p, &next);
     }
-    if (p->channels == 3 && (task->is_ir || pixels_equal_channels(p))) { /* gray stays one channel: the reader spreads it */
+    if (p->channels == 3 && (task->is_ir || pixels_equal_channels(p))) { /* gray is one channel: the reader spreads it */
         if ((rc = pixels_convert(&next, p, 1, error)) != 0)
             return rc;
         replace(p, &next);
@@ -270,7 +270,8 @@ static int prepare_pixels(struct intake *in, struct image_task *task, struct pix
         if ((rc = normalise_range(p, &in->options.ir_norm, &task->low, &task->high, error)) != 0)
             return rc;
     } else if (p->depth == 16) {
-        rc = task->is_ir ? normalise_to_8bit(&next, p, &in->options.ir_norm, error) : pixels_high_bytes(&next, p, error);
+        rc = task->is_ir ? normalise_to_8bit(&next, p, &in->options.ir_norm, error)
+                         : pixels_high_bytes(&next, p, error);
         if (rc != 0)
             return rc;
         replace(p, &next);

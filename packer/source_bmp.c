@@ -37,9 +37,9 @@ struct header {
     uint32_t width, height;
     bool top_down;
     unsigned bits;
-    uint32_t masks[3];          /* R, G, B; 0 without bit fields */
+    uint32_t masks[3]; /* R, G, B; 0 without bit fields */
     size_t palette, palette_entries, palette_entry_bytes;
-    size_t pixels, row_bytes;   /* offset in the file; padded */
+    size_t pixels, row_bytes; /* offset in the file; padded */
 };
 
 /* ---- header --------------------------------------------------------------------------------------------------------- */

@@ -20,8 +20,8 @@
 enum {
     SAMPLE_LIMIT = 16,
     SIDE_LIMIT_PX = 1000000,
-    OPEN_LIMIT_BYTES = 64 << 20,        /* for directories and decoders, beside a file's own size */
-    TILE_LIMIT_BYTES = 64 << 20         /* a tile may be larger than its picture, but not by more */
+    OPEN_LIMIT_BYTES = 64 << 20, /* for directories and decoders, beside a file's own size */
+    TILE_LIMIT_BYTES = 64 << 20  /* a tile may be larger than its picture, but not by more */
 };
 
 /* How samples become pixels. */
@@ -44,8 +44,10 @@ static int library_fault(const struct tiff_memory *m, const char *otherwise, str
 /* ---- header --------------------------------------------------------------------------------------------------------- */
 
 static int check_numbers(TIFF *tiff, const struct layout *l, struct error *error) {
-    static const char *const names[] = {[SAMPLEFORMAT_INT] = "signed", [SAMPLEFORMAT_IEEEFP] = "floating-point",
-                                        [SAMPLEFORMAT_COMPLEXINT] = "complex", [SAMPLEFORMAT_COMPLEXIEEEFP] = "complex"};
+    static const char *const names[] = {[SAMPLEFORMAT_INT] = "signed",
+                                        [SAMPLEFORMAT_IEEEFP] = "floating-point",
+                                        [SAMPLEFORMAT_COMPLEXINT] = "complex",
+                                        [SAMPLEFORMAT_COMPLEXIEEEFP] = "complex"};
     uint16_t format = SAMPLEFORMAT_UINT;
     TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &format);
     if (format < sizeof names / sizeof names[0] && names[format])

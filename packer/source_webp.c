@@ -20,7 +20,7 @@ static int find_orientation(struct span file) {
         if (!range_fits(at + CHUNK_HEADER_BYTES, length, file.size))
             break;
         if (memcmp(file.data + at, "EXIF", 4) == 0) {
-            if (length >= 6 && memcmp(chunk.data, "Exif\0\0", 6) == 0) /* JPEG's prefix, which some writers leave there */
+            if (length >= 6 && memcmp(chunk.data, "Exif\0\0", 6) == 0) /* JPEG's prefix, left there by some writers */
                 chunk = (struct span){chunk.data + 6, length - 6};
             return exif_orientation(chunk);
         }
@@ -33,7 +33,8 @@ static int status_error(VP8StatusCode status, struct error *error) {
     switch (status) {
     case VP8_STATUS_OUT_OF_MEMORY: return error_set(error, ERR_MEMORY, "out of memory for a WebP");
     case VP8_STATUS_NOT_ENOUGH_DATA: return error_set(error, ERR_INPUT, "the file is cut");
-    case VP8_STATUS_UNSUPPORTED_FEATURE: return error_set(error, ERR_UNSUPPORTED, "unsupported: a feature of this WebP");
+    case VP8_STATUS_UNSUPPORTED_FEATURE:
+        return error_set(error, ERR_UNSUPPORTED, "unsupported: a feature of this WebP");
     default: return error_set(error, ERR_INPUT, "damaged WebP data");
     }
 }

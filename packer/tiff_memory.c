@@ -23,7 +23,8 @@ static tmsize_t on_write(thandle_t handle, void *from, tmsize_t count) {
 static toff_t on_seek(thandle_t handle, toff_t offset, int whence) {
     struct tiff_memory *m = handle;
     uint64_t base = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? m->position : m->file.size;
-    m->position = base + offset; /* past the end is allowed, and reads nothing; the sum wraps as the library's own does */
+    m->position =
+        base + offset; /* past the end is allowed, and reads nothing; the sum wraps as the library's own does */
     return m->position;
 }
 

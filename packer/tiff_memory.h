@@ -14,10 +14,10 @@ enum { TIFF_TEXT_BYTES = 200 };
 struct tiff_memory {
     struct span file;
     uint64_t position;
-    bool out_of_memory;             /* the first error was that */
-    char fault[TIFF_TEXT_BYTES];    /* the first error */
-    char warning[TIFF_TEXT_BYTES];  /* the first warning worth a note */
-    char damage[TIFF_TEXT_BYTES];   /* the first warning of a decoder, which repairs where others refuse */
+    bool out_of_memory;            /* the first error was that */
+    char fault[TIFF_TEXT_BYTES];   /* the first error */
+    char warning[TIFF_TEXT_BYTES]; /* the first warning worth a note */
+    char damage[TIFF_TEXT_BYTES];  /* the first warning of a decoder, which repairs where others refuse */
 };
 
 /* NULL if the first directory cannot be read: memory->fault says why. No single allocation of the library is larger than

@@ -65,8 +65,9 @@ static int encode_pixels(struct export *x, struct bytes *out, uint64_t index, in
     bool counts = image->codec == CODEC_OF_16_BITS && modality == YPK_IR;
     int rc = pixels_init(&pixels, image->width, image->height, modality == YPK_RGB && !image->is_gray ? 3 : 1,
                          counts ? 16 : 8, error);
-    if (rc == 0 && (counts ? ypk_decoder_decode16(x->decoder, index, (uint16_t *)(void *)pixels.data, pixels.stride, &detail)
-                           : ypk_decoder_decode(x->decoder, index, modality, pixels.data, pixels.stride, &detail)))
+    if (rc == 0 &&
+        (counts ? ypk_decoder_decode16(x->decoder, index, (uint16_t *)(void *)pixels.data, pixels.stride, &detail)
+                : ypk_decoder_decode(x->decoder, index, modality, pixels.data, pixels.stride, &detail)))
         rc = splits_error(error, &detail);
     if (rc == 0)
         rc = encode_png(out, &pixels, error);

@@ -27,8 +27,8 @@ static json_t *image_json(const ypk_image *image, const char *name) {
         return json_null();
     return json_pack("{s:o, s:i, s:i, s:I, s:s, s:b, s:b, s:o}", "name", output_json_name(name), "width",
                      (int)image->width, "height", (int)image->height, "bytes", (json_int_t)image->payload_bytes,
-                     "codec", codecs[image->codec < 5 ? image->codec : 0], "gray", image->is_gray, "transcoded", image->is_transcoded,
-                     "xxh3", output_json_hash(image->hash));
+                     "codec", codecs[image->codec < 5 ? image->codec : 0], "gray", image->is_gray, "transcoded",
+                     image->is_transcoded, "xxh3", output_json_hash(image->hash));
 }
 
 static int print_json(uint64_t index, const ypk_sample *s) {

@@ -25,7 +25,9 @@ static bool apply_preset(struct pack_args *p, const struct args *args, const str
     else if (intake->preset == PRESET_RAW && args_given(args, spec, "quality"))
         args_mistake(spec, "--quality has no effect with --preset raw, which stores no JPEG");
     else if (intake->preset != PRESET_RAW && p->ir_depth != IR_DEPTH_16 && args_given(args, spec, "zstd-level"))
-        args_mistake(spec, "--zstd-level has no effect with --preset %s, which stores JPEG (--preset raw and --ir-depth 16 use zstd)",
+        args_mistake(spec,
+                     "--zstd-level has no effect with --preset %s, which stores JPEG (--preset raw and --ir-depth 16 use "
+                     "zstd)",
                      intake->preset == PRESET_KEEP ? "keep" : "train");
     else
         return true;
@@ -102,11 +104,13 @@ int cmd_pack(int argc, char **argv) {
          &p.image_size_px, 10, 65500},
         {"quality", 0, ARGS_INTEGER, "Q",
          "keep, train: JPEG quality of what is transcoded (default: 95 for keep, 92 for train)", &p.quality, 1, 100},
-        {"zstd-level", 0, ARGS_INTEGER, "N", "raw: compress pixels; 0 = not at all, but 3 for 16-bit IR", &p.zstd_level, 0,
-         22},
-        {"ir-depth", 0, ARGS_CHOICE, "8|16", "16-bit IR: to 8 bits when packed, or kept without loss", &p.ir_depth, 0, 0},
+        {"zstd-level", 0, ARGS_INTEGER, "N", "raw: compress pixels; 0 = not at all, but 3 for 16-bit IR", &p.zstd_level,
+         0, 22},
+        {"ir-depth", 0, ARGS_CHOICE, "8|16", "16-bit IR: to 8 bits when packed, or kept without loss", &p.ir_depth, 0,
+         0},
         {"ir-norm", 0, ARGS_TEXT, "RULE",
-         "16-bit IR to 8 bits, when packed or when read: percentile:LOW,HIGH, minmax or range:LOW,HIGH (default: percentile:0.5,99.5)",
+         "16-bit IR to 8 bits, when packed or when read: percentile:LOW,HIGH, minmax or range:LOW,HIGH (default: "
+         "percentile:0.5,99.5)",
          &p.ir_norm, 0, 0},
         {"shard-size", 0, ARGS_BYTES, "SIZE", "bytes of a shard file", &p.dataset.pack.shard_bytes, 1 << 20,
          INT64_C(1) << 46},

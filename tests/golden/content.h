@@ -142,7 +142,7 @@ static inline void golden_index(struct bytes *out, void (*fill)(struct index_bui
 }
 
 /* A whole record; `modalities` of MODALITY_*. */
-static inline void golden_record(struct bytes *out, int modalities) {
+static inline void golden_record(struct bytes *out, int modalities, enum codec_id ir_codec) {
     struct record r = {.sample_id = 0x0102030405060708};
     uint32_t rgb = modalities & MODALITY_RGB ? GOLDEN_RGB_BYTES : 0,
              ir = modalities & MODALITY_IR ? GOLDEN_IR_BYTES : 0;
@@ -158,10 +158,10 @@ static inline void golden_record(struct bytes *out, int modalities) {
     if (ir > 0) {
         golden_payload(out->data + record_ir_offset(rgb), ir, 2);
         r.ir = (struct record_image){ir,
-                                     CODEC_ZSTD,
+                                     ir_codec,
                                      IMAGE_TRANSCODED,
                                      1,
-                                     8,
+                                     ir_codec == CODEC_ZSTD16 ? 16 : 8,
                                      320,
                                      256,
                                      320,
@@ -184,13 +184,16 @@ static inline void base_part(struct bytes *out) {
     golden_index(out, golden_part);
 }
 static inline void base_pair(struct bytes *out) {
-    golden_record(out, MODALITY_RGB | MODALITY_IR);
+    golden_record(out, MODALITY_RGB | MODALITY_IR, CODEC_ZSTD);
 }
 static inline void base_rgb(struct bytes *out) {
-    golden_record(out, MODALITY_RGB);
+    golden_record(out, MODALITY_RGB, CODEC_NONE);
 }
 static inline void base_ir(struct bytes *out) {
-    golden_record(out, MODALITY_IR);
+    golden_record(out, MODALITY_IR, CODEC_ZSTD);
+}
+static inline void base_thermal(struct bytes *out) {
+    golden_record(out, MODALITY_IR, CODEC_ZSTD16);
 }
 
 /* ---- damage to an index ------------------------------------------------------------------------------------------ */
@@ -298,7 +301,8 @@ DAMAGE(record_hash, f->data[20] ^= 1;)
 DAMAGE(record_reserved, f->data[64] = 1; reseal_record(f);)
 DAMAGE(record_empty, memset(f->data + 16, 0, 48); reseal_record(f);)
 DAMAGE(record_ghost, store_u32(f->data + 16, 0); reseal_record(f);)
-DAMAGE(record_codec, f->data[20] = 4; reseal_record(f);)
+DAMAGE(record_codec, f->data[20] = 4; reseal_record(f);) /* zstd16 has 16 bits */
+DAMAGE(record_codec_unknown, f->data[20] = 5; reseal_record(f);)
 DAMAGE(record_flags, f->data[21] = 0x80; reseal_record(f);)
 DAMAGE(record_channels, f->data[22] = 2; reseal_record(f);)
 DAMAGE(record_depth, f->data[23] = 16; reseal_record(f);)
@@ -327,6 +331,7 @@ static const struct golden_file golden_files[] = {
     {"pair.record", base_pair, NULL, 0, ""},
     {"rgb-only.record", base_rgb, NULL, 0, ""},
     {"ir-only.record", base_ir, NULL, 0, ""},
+    {"thermal.record", base_thermal, NULL, 0, ""},
 #define BAD(name, base, damage, code, text) {"must-fail/" name, base_##base, damage_##damage, code, text},
     BAD("empty.index", detect, empty, ERR_CORRUPT, "is empty")
     BAD("text.index", detect, text, ERR_CORRUPT, "is a text file, not an index (begins with \"<!DOCTYPE html>\")")
@@ -393,6 +398,7 @@ static const struct golden_file golden_files[] = {
     BAD("no-image.record", pair, record_empty, ERR_CORRUPT, "holds no image")
     BAD("image-without-bytes.record", pair, record_ghost, ERR_CORRUPT, "RGB image has no bytes")
     BAD("codec.record", pair, record_codec, ERR_CORRUPT, "codec 4 of the RGB image")
+    BAD("codec-unknown.record", pair, record_codec_unknown, ERR_CORRUPT, "codec 5 of the RGB image is unknown")
     BAD("flags.record", pair, record_flags, ERR_CORRUPT, "flags 0x80")
     BAD("channels.record", pair, record_channels, ERR_CORRUPT, "2 channels")
     BAD("depth.record", pair, record_depth, ERR_CORRUPT, "16 bits")

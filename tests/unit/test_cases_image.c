@@ -317,8 +317,9 @@ Test(cases_image, broken_metadata) {
 /* Size and pixels are those of the first picture; what follows it stays in the file, and is kept with it. */
 Test(cases_image, pictures_inside_pictures) {
     struct pixels in = make_texture(64, 48, 3, 8), small = make_texture(16, 24, 3, 8);
-    struct bytes main_picture = make_jpeg(&in, 3, &(struct jpeg_recipe){0}), thumbnail =
-                     make_jpeg(&small, 3, &(struct jpeg_recipe){0}), two = {0}, with_thumbnail = {0}, segment = {0};
+    struct bytes main_picture = make_jpeg(&in, 3, &(struct jpeg_recipe){0}),
+                 thumbnail = make_jpeg(&small, 3, &(struct jpeg_recipe){0}), two = {0}, with_thumbnail = {0},
+                 segment = {0};
     cr_assert_eq(bytes_append(&two, main_picture.data, main_picture.size), 0);
     insert_bytes(&two, 2, "\xFF\xE2\0\x10MPF\0II*\0\x08\0\0\0\0\0", 18);
     cr_assert_eq(bytes_append(&two, thumbnail.data, thumbnail.size), 0);
@@ -366,7 +367,8 @@ static struct pixels make_quadrants(uint32_t width, uint32_t height) {
     cr_assert_eq(pixels_init(&p, width, height, 3, 8, &error), 0);
     for (uint32_t y = 0; y < height; y++)
         for (uint32_t x = 0; x < width; x++)
-            memcpy(p.data + y * p.stride + 3 * (size_t)x, quadrant_colours[(y >= height / 2) * 2 + (x >= width / 2)], 3);
+            memcpy(p.data + y * p.stride + 3 * (size_t)x, quadrant_colours[(y >= height / 2) * 2 + (x >= width / 2)],
+                   3);
     return p;
 }
 
@@ -663,11 +665,10 @@ Test(cases_image, cmyk_patches) {
             p.data = malloc(p.stride * p.height);
             for (size_t i = 0; i < p.stride * p.height; i++)
                 p.data[i] = (uint8_t)(inks[ink][i % 4] ^ (kind < 2 ? 0xFF : 0));
-            struct bytes b = make_jpeg(&p, 4,
-                                       &(struct jpeg_recipe){.from = JCS_CMYK,
-                                                             .to = kind == 1 ? JCS_YCCK : JCS_CMYK,
-                                                             .no_adobe = kind == 2,
-                                                             .quality = 100});
+            struct bytes b = make_jpeg(
+                &p, 4,
+                &(struct jpeg_recipe){
+                    .from = JCS_CMYK, .to = kind == 1 ? JCS_YCCK : JCS_CMYK, .no_adobe = kind == 2, .quality = 100});
             snprintf(name, sizeof name, "images/%d%d.jpg", kind, ink);
             put_away(name, &b);
             free(p.data);
@@ -751,7 +752,7 @@ Test(cases_image, encoding_again_is_asked_for_and_told) {
         put(name, &files[i]);
         pixels_deinit(&in);
     }
-    uint8_t row[64] = {0};
+    uint8_t row[64] = {200}; /* red in the corner: not gray */
     struct bytes png = make_striped_png(PNG_COLOR_TYPE_RGBA, 8, row, false, 0);
     put_away("images/p.png", &png);
     pack();

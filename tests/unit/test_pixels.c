@@ -178,9 +178,9 @@ Test(pixels, shrink_refuses) {
 Test(pixels, scaled_as_by_division) {
     static uint16_t counts[65536];
     static uint8_t out[65536];
-    static const uint32_t ranges[][2] = {{0, 65535}, {0, 1},      {65534, 65535}, {7000, 9815}, {1, 65535},
-                                         {0, 255},   {100, 357},  {0, 32768},     {3, 3},       {9, 8},
-                                         {0, 65534}, {12345, 54321}};
+    static const uint32_t ranges[][2] = {{0, 65535}, {0, 1},   {65534, 65535}, {7000, 9815},
+                                         {1, 65535}, {0, 255}, {100, 357},     {0, 32768},
+                                         {3, 3},     {9, 8},   {0, 65534},     {12345, 54321}};
     for (uint32_t v = 0; v < 65536; v++)
         counts[v] = (uint16_t)v;
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {

@@ -92,11 +92,13 @@ Test(source_bmp, rows_upwards_and_downwards) {
     for (size_t i = 0; i < 6; i++) {
         assert_pixels(&(struct bmp_recipe){.header_bytes = headers[i], .width = 2, .height = 2, .bits = 24}, two_by_two,
                       16, upwards);
-        assert_pixels(&(struct bmp_recipe){.header_bytes = headers[i], .width = 2, .height = -2, .bits = 24}, two_by_two,
-                      16, downwards);
+        assert_pixels(&(struct bmp_recipe){.header_bytes = headers[i], .width = 2, .height = -2, .bits = 24},
+                      two_by_two, 16, downwards);
     }
-    assert_pixels(&(struct bmp_recipe){.header_bytes = 12, .width = 2, .height = 2, .bits = 24}, two_by_two, 16, upwards);
-    assert_pixels(&(struct bmp_recipe){.width = 2, .height = 2, .bits = 24}, two_by_two, 14, upwards); /* no last padding */
+    assert_pixels(&(struct bmp_recipe){.header_bytes = 12, .width = 2, .height = 2, .bits = 24}, two_by_two, 16,
+                  upwards);
+    assert_pixels(&(struct bmp_recipe){.width = 2, .height = 2, .bits = 24}, two_by_two, 14,
+                  upwards); /* no last padding */
 }
 
 Test(source_bmp, palettes) {
@@ -115,7 +117,8 @@ Test(source_bmp, palettes) {
     assert_pixels(&(struct bmp_recipe){.width = 3, .height = 1, .bits = 8, .palette = colours4, .palette_bytes = 16},
                   "\x02\x03\xC8", 4, four);
     assert_pixels(
-        &(struct bmp_recipe){.width = 3, .height = 1, .bits = 8, .colours = 4, .palette = colours4, .palette_bytes = 16},
+        &(struct bmp_recipe){
+            .width = 3, .height = 1, .bits = 8, .colours = 4, .palette = colours4, .palette_bytes = 16},
         "\x02\x03\x04", 4, four);
 }
 
@@ -128,7 +131,8 @@ Test(source_bmp, bit_fields) {
         &(struct bmp_recipe){
             .header_bytes = 56, .width = 2, .height = 1, .bits = 16, .compression = 3, .masks = rgb565},
         (uint16_t[]){0xF800, 0x07E0}, 4, primaries);
-    assert_pixels(&(struct bmp_recipe){.width = 2, .height = 1, .bits = 16}, (uint16_t[]){0x7C00, 0x03E0}, 4, primaries);
+    assert_pixels(&(struct bmp_recipe){.width = 2, .height = 1, .bits = 16}, (uint16_t[]){0x7C00, 0x03E0}, 4,
+                  primaries);
     assert_pixels(&(struct bmp_recipe){.width = 1, .height = 1, .bits = 32, .compression = 3, .masks = swapped},
                   (uint8_t[]){1, 2, 3, 77}, 4, wide);
     assert_pixels(&(struct bmp_recipe){.width = 1, .height = 1, .bits = 32}, (uint8_t[]){3, 2, 1, 77}, 4, wide);

@@ -210,9 +210,9 @@ Test(source_tiff, small_depths_are_spread) {
                  {2, PHOTOMETRIC_MINISBLACK, 0x1B, {0, 85, 170, 255}},
                  {2, PHOTOMETRIC_MINISWHITE, 0x1B, {255, 170, 85, 0}}};
     for (size_t i = 0; i < 4; i++) {
-        struct bytes b = make_tiff(
-            4, 1, &cases[i].row, 1,
-            &(struct tiff_recipe){.bits = cases[i].bits, .samples = 1, .photometric = cases[i].photometric});
+        struct bytes b =
+            make_tiff(4, 1, &cases[i].row, 1,
+                      &(struct tiff_recipe){.bits = cases[i].bits, .samples = 1, .photometric = cases[i].photometric});
         struct pixels p = decode(&b);
         cr_assert_eq(p.channels, 1);
         cr_assert_arr_eq(p.data, cases[i].expected, 4);
@@ -238,7 +238,8 @@ Test(source_tiff, white_is_zero) {
 }
 
 Test(source_tiff, palettes_of_16_and_of_8_bits) {
-    uint16_t wide[3][16] = {{0, 0x1234, 0xFFFF}, {1, 0x00FF, 0}, {2, 3, 0x8000}}, narrow[3][16] = {{0, 7}, {9, 255}, {4, 5}};
+    uint16_t wide[3][16] = {{0, 0x1234, 0xFFFF}, {1, 0x00FF, 0}, {2, 3, 0x8000}},
+             narrow[3][16] = {{0, 7}, {9, 255}, {4, 5}};
     struct tiff_recipe r = {
         .bits = 4, .samples = 1, .photometric = PHOTOMETRIC_PALETTE, .map = {wide[0], wide[1], wide[2]}};
     struct bytes b = make_tiff(3, 1, (uint8_t[]){0x01, 0x20}, 2, &r);
@@ -293,7 +294,8 @@ Test(source_tiff, jpeg_inside) {
         uint64_t difference = 0;
         for (size_t i = 0; i < in.stride * in.height; i++)
             difference += (uint64_t)abs(in.data[i] - p.data[i]);
-        cr_expect_lt(difference, in.stride * in.height * 40); /* R,G,B, not Y,Cb,Cr: those would differ by more than 60 */
+        cr_expect_lt(difference,
+                     in.stride * in.height * 40); /* R,G,B, not Y,Cb,Cr: those would differ by more than 60 */
         cr_expect_str_eq(probe(&b).detail, tiled ? "TIFF 8-bit YCbCr tiled" : "TIFF 8-bit YCbCr");
         pixels_deinit(&p);
         bytes_deinit(&b);
@@ -339,11 +341,10 @@ Test(source_tiff, numbers_that_are_no_pixels) {
                  {64, SAMPLEFORMAT_IEEEFP, "floating-point 64-bit samples"}};
     uint8_t rows[16] = {0};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct bytes b = make_tiff(2, 1, rows, (size_t)cases[i].bits / 4,
-                                   &(struct tiff_recipe){.bits = cases[i].bits,
-                                                         .samples = 1,
-                                                         .photometric = PHOTOMETRIC_MINISBLACK,
-                                                         .format = cases[i].format});
+        struct bytes b = make_tiff(
+            2, 1, rows, (size_t)cases[i].bits / 4,
+            &(struct tiff_recipe){
+                .bits = cases[i].bits, .samples = 1, .photometric = PHOTOMETRIC_MINISBLACK, .format = cases[i].format});
         assert_refused(&b, ERR_UNSUPPORTED, cases[i].text);
         bytes_deinit(&b);
     }
@@ -354,8 +355,7 @@ Test(source_tiff, cut_anywhere) {
         struct pixels in = make_texture(40, 40, 3, 8);
         struct bytes b = make_tiff(
             40, 40, in.data, in.stride,
-            &(struct tiff_recipe){
-                .bits = 8, .samples = 3, .photometric = PHOTOMETRIC_RGB, .compression = compression});
+            &(struct tiff_recipe){.bits = 8, .samples = 3, .photometric = PHOTOMETRIC_RGB, .compression = compression});
         for (size_t n = 4; n < b.size; n += 1 + n / 50) {
             struct bytes cut = {b.data, n, n};
             struct span file = copy_of(cut.data, n);
@@ -372,10 +372,10 @@ Test(source_tiff, cut_anywhere) {
 /* Any byte of a small file replaced: refused or decoded, and nothing read out of bounds. */
 Test(source_tiff, wrong_bytes) {
     struct pixels in = make_texture(16, 16, 1, 8);
-    struct bytes b = make_tiff(
-        16, 16, in.data, in.stride,
-        &(struct tiff_recipe){
-            .bits = 8, .samples = 1, .photometric = PHOTOMETRIC_MINISBLACK, .compression = COMPRESSION_LZW});
+    struct bytes b =
+        make_tiff(16, 16, in.data, in.stride,
+                  &(struct tiff_recipe){
+                      .bits = 8, .samples = 1, .photometric = PHOTOMETRIC_MINISBLACK, .compression = COMPRESSION_LZW});
     for (size_t i = 4; i < b.size; i++)
         for (int value = 0; value < 256; value += 51) {
             struct span file = copy_of(b.data, b.size);
@@ -398,9 +398,9 @@ Test(source_tiff, wrong_bytes) {
 /* A header that claims a tile far larger than its picture costs no memory. */
 Test(source_tiff, huge_tiles) {
     uint8_t rows[16 * 16] = {0};
-    struct bytes b = make_tiff(
-        16, 16, rows, 16,
-        &(struct tiff_recipe){.bits = 8, .samples = 1, .photometric = PHOTOMETRIC_MINISBLACK, .tiled = true});
+    struct bytes b =
+        make_tiff(16, 16, rows, 16,
+                  &(struct tiff_recipe){.bits = 8, .samples = 1, .photometric = PHOTOMETRIC_MINISBLACK, .tiled = true});
     size_t changed = 0;
     for (size_t i = load_u32(b.data + 4) + 2; i + 12 <= b.size; i += 12) {
         uint16_t tag = load_u16(b.data + i);

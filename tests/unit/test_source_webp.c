@@ -20,9 +20,8 @@ TestSuite(source_webp, .init = setup, .fini = teardown);
 static struct bytes make_webp(const struct pixels *p, bool lossless) {
     uint8_t *data = NULL;
     struct bytes out = {0};
-    size_t n = lossless
-                   ? WebPEncodeLosslessRGB(p->data, (int)p->width, (int)p->height, (int)p->stride, &data)
-                   : WebPEncodeRGB(p->data, (int)p->width, (int)p->height, (int)p->stride, 90, &data);
+    size_t n = lossless ? WebPEncodeLosslessRGB(p->data, (int)p->width, (int)p->height, (int)p->stride, &data)
+                        : WebPEncodeRGB(p->data, (int)p->width, (int)p->height, (int)p->stride, 90, &data);
     cr_assert_gt(n, 0);
     cr_assert_eq(bytes_append(&out, data, n), 0);
     WebPFree(data);
