@@ -101,8 +101,10 @@ static int read_header(struct header *h, struct span file, struct error *error) 
     int rc = read_fields(h, file, &end, &colours, error);
     if (rc != 0)
         return rc;
-    if (h->width == 0 || h->height == 0 || h->width > SIDE_LIMIT_PX || h->height > SIDE_LIMIT_PX)
+    if (h->width == 0 || h->height == 0)
         return error_set(error, ERR_INPUT, "%ux%u px is no size", h->width, h->height);
+    if (h->width > SIDE_LIMIT_PX || h->height > SIDE_LIMIT_PX)
+        return error_set(error, ERR_INPUT, "%ux%u px: a side is over %d px", h->width, h->height, SIDE_LIMIT_PX);
     if (h->bits != 1 && h->bits != 4 && h->bits != 8 && h->bits != 16 && h->bits != 24 && h->bits != 32)
         return error_set(error, ERR_INPUT, "%u bits a pixel is no BMP", h->bits);
 

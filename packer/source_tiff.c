@@ -93,8 +93,10 @@ static int read_layout(TIFF *tiff, const struct tiff_memory *m, struct layout *l
     *l = (struct layout){.orientation = 1};
     if (!TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &l->width) || !TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &l->height))
         return error_set(error, ERR_INPUT, "no width or height");
-    if (l->width == 0 || l->height == 0 || l->width > SIDE_LIMIT_PX || l->height > SIDE_LIMIT_PX)
+    if (l->width == 0 || l->height == 0)
         return error_set(error, ERR_INPUT, "%ux%u px is no size", l->width, l->height);
+    if (l->width > SIDE_LIMIT_PX || l->height > SIDE_LIMIT_PX)
+        return error_set(error, ERR_INPUT, "%ux%u px: a side is over %d px", l->width, l->height, SIDE_LIMIT_PX);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &l->bits);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &l->samples);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &l->planar);
