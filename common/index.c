@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <xxhash.h>
 
 /* Notes where in the file the fault is; passes the code through. */
@@ -34,6 +35,7 @@ uint32_t index_section_row_bytes(int kind, uint8_t point_dims) {
     case SECTION_LABELS: return INDEX_LABEL_BYTES;
     case SECTION_POINTS: return point_dims * (uint32_t)sizeof(float);
     case SECTION_SHARDS: return INDEX_SHARD_BYTES;
+    case SECTION_GENERATIONS: return INDEX_GENERATION_BYTES;
     default: return 1;
     }
 }
@@ -206,6 +208,8 @@ static int read_counts(struct index_view *v, struct error *error) {
     v->label_count = v->section[SECTION_LABELS].size / INDEX_LABEL_BYTES;
     v->point_count = v->section[SECTION_POINTS].size / (v->meta.point_dims * sizeof(float));
     v->shard_count = v->section[SECTION_SHARDS].size / INDEX_SHARD_BYTES;
+    uint64_t generations = v->section[SECTION_GENERATIONS].size / INDEX_GENERATION_BYTES;
+    v->generation_count = generations > 0 ? generations : 1;
     uint64_t rows = v->section[SECTION_SAMPLES].size / INDEX_SAMPLE_BYTES;
     if (rows == 0 || v->sample_count != rows - 1)
         return at(error, HEADER_SAMPLE_COUNT,
@@ -429,6 +433,28 @@ int index_shard(const struct index_view *view, uint64_t shard, struct index_shar
     return 0;
 }
 
+/* Where a generation begins; where the samples end for the one after the last. */
+static uint64_t generation_first(const struct index_view *view, uint64_t generation) {
+    if (generation == view->generation_count)
+        return view->sample_count;
+    return generation > 0 ? load_u64(view->section[SECTION_GENERATIONS].data + generation * INDEX_GENERATION_BYTES) : 0;
+}
+
+int index_generation(const struct index_view *view, uint64_t generation, struct index_generation *out,
+                     struct error *error) {
+    *out = (struct index_generation){0};
+    if (generation >= view->generation_count)
+        return error_set(error, ERR_ARGUMENT, "generation %" PRIu64 " of %" PRIu64 " (they count from 0)", generation,
+                         view->generation_count);
+    uint64_t first = generation_first(view, generation), end = generation_first(view, generation + 1);
+    if (first > end || end > view->sample_count)
+        return error_set(error, ERR_CORRUPT,
+                         "generation %" PRIu64 ": samples %" PRIu64 " to %" PRIu64 " of %" PRIu64, generation, first,
+                         end, view->sample_count);
+    *out = (struct index_generation){first, end - first};
+    return 0;
+}
+
 const char *index_class_name(const struct index_view *view, uint64_t class_id) {
     if (class_id >= view->class_count)
         return NULL;
@@ -444,8 +470,9 @@ const char *index_class_name(const struct index_view *view, uint64_t class_id) {
     }
 }
 
-int index_find(const struct index_view *view, const char *name, uint64_t *row, struct error *error) {
-    uint64_t low = 0, high = view->sample_count;
+/* 0 with *row set, 1 if it is not among the rows from `low` to before `high`, < 0 = error. */
+static int find_between(const struct index_view *view, const char *name, uint64_t low, uint64_t high, uint64_t *row,
+                        struct error *error) {
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
         const char *names[3];
@@ -463,6 +490,18 @@ int index_find(const struct index_view *view, const char *name, uint64_t *row, s
             high = middle;
         else
             low = middle + 1;
+    }
+    return 1;
+}
+
+int index_find(const struct index_view *view, const char *name, uint64_t *row, struct error *error) {
+    for (uint64_t i = 0; i < view->generation_count; i++) {
+        struct index_generation g;
+        int code = index_generation(view, i, &g, error);
+        if (code == 0)
+            code = find_between(view, name, g.first_sample, g.first_sample + g.sample_count, row, error);
+        if (code <= 0)
+            return code;
     }
     return error_set(error, ERR_NOT_FOUND, "there is no sample %s", name);
 }
@@ -541,6 +580,65 @@ static int check_ends(const struct index_view *v, struct error *error) {
     return 0;
 }
 
+/* Each generation has samples, and begins with a shard. */
+static int check_generations(const struct index_view *v, struct error *error) {
+    uint64_t shard = 0;
+    struct span rows = v->section[SECTION_GENERATIONS];
+    if (rows.size == 0)
+        return 0;
+    if (v->generation_count < 2 || load_u64(rows.data) != 0)
+        return error_set(error, ERR_CORRUPT, "a table of generations has two or more, the first from sample 0");
+    for (uint64_t i = 1; i < v->generation_count; i++) {
+        uint64_t first = generation_first(v, i);
+        if (first <= generation_first(v, i - 1) || first >= v->sample_count)
+            return error_set(error, ERR_CORRUPT, "generation %" PRIu64 " begins with sample %" PRIu64 " of %" PRIu64,
+                             i, first, v->sample_count);
+        struct index_shard s = {0};
+        while (s.first_sample < first && shard < v->shard_count)
+            if (index_shard(v, shard++, &s, error) != 0)
+                return ERR_CORRUPT;
+        if (s.first_sample != first)
+            return error_set(error, ERR_CORRUPT,
+                             "generation %" PRIu64 " begins with sample %" PRIu64 ", which no shard begins with", i,
+                             first);
+    }
+    return 0;
+}
+
+struct hashed_name {
+    uint64_t hash;
+    const char *name;
+};
+
+static int compare_hashed(const void *a, const void *b) {
+    const struct hashed_name *x = a, *y = b;
+    return x->hash != y->hash ? (x->hash > y->hash) - (x->hash < y->hash) : strcmp(x->name, y->name);
+}
+
+/* Order says that a name is unique in its generation, but not that no other generation has it. */
+static int check_names_unique(const struct index_view *v, struct error *error) {
+    struct index_sample s;
+    int code = 0;
+    if (v->generation_count < 2)
+        return 0;
+    struct hashed_name *names = malloc((size_t)v->sample_count * sizeof *names);
+    if (!names)
+        return error_set(error, ERR_MEMORY, "out of memory to check the index");
+    for (uint64_t row = 0; code == 0 && row < v->sample_count; row++) {
+        if ((code = index_sample(v, row, &s, error)) != 0)
+            break;
+        const char *name = index_sample_name(&s);
+        names[row] = (struct hashed_name){XXH3_64bits(name, strlen(name)), name};
+    }
+    if (code == 0)
+        qsort(names, (size_t)v->sample_count, sizeof *names, compare_hashed);
+    for (uint64_t i = 1; code == 0 && i < v->sample_count; i++)
+        if (compare_hashed(&names[i - 1], &names[i]) == 0)
+            code = error_set(error, ERR_CORRUPT, "sample %s is in two generations", names[i].name);
+    free(names);
+    return code;
+}
+
 static uint32_t larger(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
@@ -550,10 +648,15 @@ static int check_rows(const struct index_view *v, struct error *error) {
     struct index_sample s;
     const char *previous = "";
     uint32_t rgb_width = 0, rgb_height = 0, ir_width = 0, ir_height = 0, record = 0, labels = 0;
+    uint64_t generation = 1;
     for (uint64_t row = 0; row < v->sample_count; row++) {
         int code = index_sample(v, row, &s, error);
         if (code != 0)
             return code;
+        if (row == generation_first(v, generation)) {
+            generation++;
+            previous = "";
+        }
         if (strcmp(previous, index_sample_name(&s)) >= 0)
             return error_set(error, ERR_CORRUPT, "sample %" PRIu64 " (%s) is not in the order of names", row,
                              index_sample_name(&s));
@@ -610,7 +713,8 @@ int index_check(const struct index_view *view, struct error *error) {
     int code;
     if ((code = check_sections(view, error)) != 0 || (code = check_classes(view, error)) != 0 ||
         (code = check_ends(view, error)) != 0 || (code = check_shards(view, error)) != 0 ||
-        (code = check_rows(view, error)) != 0)
+        (code = check_generations(view, error)) != 0 || (code = check_rows(view, error)) != 0 ||
+        (code = check_names_unique(view, error)) != 0)
         return code;
     uint64_t found;
     if (index_content_hash(&found, &view->meta, view->section) != 0)

@@ -47,7 +47,7 @@ static int check_call(const struct index_builder *b, const struct index_sample *
     if (points != s->point_count)
         return error_set(error, ERR_ARGUMENT, "%s: %" PRIu32 " points, but its labels have %" PRIu64,
                          index_sample_name(s), s->point_count, points);
-    if (strcmp(last_name(b), index_sample_name(s)) >= 0)
+    if (b->sample_count > b->generation_first && strcmp(last_name(b), index_sample_name(s)) >= 0)
         return error_set(error, ERR_ARGUMENT, "%s: samples must come in the order of their names, after %s",
                          index_sample_name(s), last_name(b));
     return 0;
@@ -148,6 +148,19 @@ int index_builder_add_shard(struct index_builder *b, const struct index_shard *s
     return bytes_append(&b->section[SECTION_SHARDS], row, sizeof row) == 0 ? 0 : out_of_memory(error);
 }
 
+int index_builder_begin_generation(struct index_builder *b, struct error *error) {
+    struct bytes *rows = &b->section[SECTION_GENERATIONS];
+    uint8_t row[2 * INDEX_GENERATION_BYTES] = {0}; /* with the second comes the first, which begins at 0 */
+    if (b->sample_count == b->generation_first)
+        return 0;
+    size_t skip = rows->size > 0 ? INDEX_GENERATION_BYTES : 0;
+    store_u64(row + INDEX_GENERATION_BYTES, b->sample_count);
+    if (bytes_append(rows, row + skip, sizeof row - skip) != 0)
+        return out_of_memory(error);
+    b->generation_first = b->sample_count;
+    return 0;
+}
+
 void index_builder_place(struct index_builder *b, uint64_t row, uint64_t record_offset) {
     store_u64(b->section[SECTION_SAMPLES].data + row * INDEX_SAMPLE_BYTES + ROW_RECORD_OFFSET, record_offset);
 }
@@ -183,7 +196,7 @@ struct draft {
     uint8_t *data;
 };
 
-/* Only a part has the last two, and only when there is something in them. */
+/* Those after SHARDS are there only when there is something in them. */
 static bool section_is_written(const struct draft *d, int kind) {
     return kind <= SECTION_SHARDS || d->bytes[kind] > 0;
 }
@@ -366,12 +379,33 @@ static void add_sums(struct index_builder *sums, const struct index_view *part) 
     widen32(&sums->max_label_count, part->max_label_count);
 }
 
+/* How many generations the whole has; where they begin to `to` unless that is NULL. A part continues the generation
+ * before it, but for the first and for part `new_generation`; if that is empty, the next does. */
+static uint64_t join_generations(uint8_t *to, const struct index_view *parts, uint64_t part_count,
+                                 uint64_t new_generation) {
+    uint64_t count = 0, row = 0;
+    bool begins = true;
+    for (uint64_t i = 0; i < part_count; i++) {
+        const uint8_t *from = parts[i].section[SECTION_GENERATIONS].data;
+        begins = begins || i == new_generation;
+        for (uint64_t g = begins ? 0 : 1; parts[i].sample_count > 0 && g < parts[i].generation_count; g++, count++)
+            if (to)
+                store_u64(to + count * INDEX_GENERATION_BYTES,
+                          row + (g > 0 ? load_u64(from + g * INDEX_GENERATION_BYTES) : 0));
+        begins = begins && parts[i].sample_count == 0;
+        row += parts[i].sample_count;
+    }
+    return count;
+}
+
 /* Can the parts be joined, and how long are the sections and large the sums then? */
 static int plan_merge(struct draft *d, struct index_builder *sums, struct span *classes, const struct index_view *parts,
-                      uint64_t part_count, struct error *error) {
+                      uint64_t part_count, uint64_t new_generation, struct error *error) {
     const char *last = "";
     for (uint64_t i = 0; i < part_count; i++) {
         int code;
+        if (i == new_generation)
+            last = "";
         if ((code = check_meta_agrees(&sums->meta, &parts[i].meta, error)) != 0 ||
             (code = check_classes_agree(classes, parts[i].section[SECTION_CLASSES], error)) != 0 ||
             (code = check_order(&last, &parts[i], error)) != 0) {
@@ -385,6 +419,9 @@ static int plan_merge(struct draft *d, struct index_builder *sums, struct span *
     }
     d->bytes[SECTION_SAMPLES] += INDEX_SAMPLE_BYTES;
     d->bytes[SECTION_CLASSES] = classes->size;
+    uint64_t generations = join_generations(NULL, parts, part_count, new_generation);
+    if (generations > 1)
+        d->bytes[SECTION_GENERATIONS] = generations * INDEX_GENERATION_BYTES;
     if (d->bytes[SECTION_SHARDS] / INDEX_SHARD_BYTES > INDEX_SHARD_LIMIT)
         return too_many_shards(error);
     return check_limits(d->bytes[SECTION_NAMES], d->bytes[SECTION_LABELS] / INDEX_LABEL_BYTES,
@@ -426,19 +463,22 @@ static void join_part(struct draft *d, uint64_t used[SECTION_COUNT + 1], const s
     }
 }
 
-int index_merge(struct bytes *out, const struct index_view *parts, uint64_t part_count, struct error *error) {
+int index_merge(struct bytes *out, const struct index_view *parts, uint64_t part_count, uint64_t new_generation,
+                struct error *error) {
     if (part_count == 0)
         return error_set(error, ERR_ARGUMENT, "no parts to merge");
     struct index_builder sums = {.meta = parts[0].meta};
     struct draft d = {0};
     struct span classes = {0};
     uint64_t used[SECTION_COUNT + 1] = {0};
-    int code = plan_merge(&d, &sums, &classes, parts, part_count, error);
+    int code = plan_merge(&d, &sums, &classes, parts, part_count, new_generation, error);
     if (code != 0 || (code = begin_file(&d, out, error)) != 0)
         return code;
     for (uint64_t i = 0; i < part_count; i++)
         join_part(&d, used, &parts[i]);
     if (classes.size > 0)
         memcpy(d.data + d.offset[SECTION_CLASSES], classes.data, classes.size);
+    if (d.bytes[SECTION_GENERATIONS] > 0)
+        join_generations(d.data + d.offset[SECTION_GENERATIONS], parts, part_count, new_generation);
     return end_file(&d, out, &sums, error);
 }

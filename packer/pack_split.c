@@ -454,7 +454,7 @@ int pack_split_finish(struct pack_split_result *result, const char *directory, c
         rc = index_parse(&views[count], (struct span){class_part.data, class_part.size}, error);
     }
     if (rc == 0)
-        rc = index_merge(&index, views, count + 1, error);
+        rc = index_merge(&index, views, count + 1, 0, error);
     if (rc == 0)
         rc = write_index(result, directory, &index, error);
     for (uint64_t i = 0; i < count; i++)

@@ -109,6 +109,12 @@ static int is_unchanged(bool *out, const struct rebuild *r, const struct index_s
 
 static int add_rows(struct rebuild *r, const struct index_shard *shard, const uint64_t *offsets, struct error *error) {
     int rc = index_builder_add_shard(&r->builder, shard, error);
+    for (uint64_t i = 1; !rc && i < r->view.generation_count; i++) {
+        struct index_generation g;
+        rc = index_generation(&r->view, i, &g, error);
+        if (!rc && g.first_sample == shard->first_sample)
+            rc = index_builder_begin_generation(&r->builder, error);
+    }
     for (uint64_t i = 0; !rc && i < shard->sample_count; i++) {
         struct index_sample sample;
         rc = index_sample(&r->view, shard->first_sample + i, &sample, error);

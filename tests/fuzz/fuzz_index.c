@@ -79,7 +79,7 @@ static void merge_alone(const struct index_view *view) {
     struct bytes merged = {0};
     struct index_view again;
     struct error error = {0};
-    int rc = index_merge(&merged, view, 1, &error);
+    int rc = index_merge(&merged, view, 1, 0, &error);
     if (rc == 0) {
         FUZZ_CHECK_OK(index_parse(&again, (struct span){merged.data, merged.size}, &error), &error);
         FUZZ_CHECK_OK(index_check(&again, &error), &error);

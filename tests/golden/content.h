@@ -123,6 +123,29 @@ static inline void golden_pose(struct index_builder *b) {
     GOLDEN_CHECK(index_builder_set_classes(b, classes, 1, &golden_error));
 }
 
+/* What was appended comes first by name. */
+static inline void golden_generations(struct index_builder *b) {
+    static const char *const names[] = {"b.png", "c.png", "a.png"};
+    b->meta = golden_meta(TASK_DETECT, 2, 0);
+    for (uint64_t i = 0; i < 3; i++) {
+        const struct index_sample s = {.record_offset = i == 1 ? 12304 : 8208,
+                                       .shard = i / 2,
+                                       .rgb_format = CODEC_RAW | IMAGE_TRANSCODED,
+                                       .rgb_hash = i + 1,
+                                       .rgb_bytes = 300,
+                                       .rgb_width = 10,
+                                       .rgb_height = 10,
+                                       .rgb_name = names[i],
+                                       .ir_name = "",
+                                       .label_name = ""};
+        if (i == 2)
+            GOLDEN_CHECK(index_builder_begin_generation(b, &golden_error));
+        GOLDEN_CHECK(index_builder_add(b, &s, &golden_error));
+    }
+    GOLDEN_CHECK(index_builder_add_shard(b, &(struct index_shard){16384, 1, 2, 0, 2, 0}, &golden_error));
+    GOLDEN_CHECK(index_builder_add_shard(b, &(struct index_shard){12288, 3, 4, 2, 1, 2}, &golden_error));
+}
+
 static inline void golden_empty(struct index_builder *b) {
     b->meta = golden_meta(TASK_SEGMENT, 2, 0);
 }
@@ -180,6 +203,9 @@ static inline void base_pose(struct bytes *out) {
 static inline void base_empty(struct bytes *out) {
     golden_index(out, golden_empty);
 }
+static inline void base_generations(struct bytes *out) {
+    golden_index(out, golden_generations);
+}
 static inline void base_part(struct bytes *out) {
     golden_index(out, golden_part);
 }
@@ -215,8 +241,9 @@ static inline void reseal_header(struct bytes *f) {
     store_u64(f->data + HEADER_HASH, XXH3_64bits(f->data, INDEX_HEADER_BYTES));
 }
 
+/* The n-th section of the table is of kind n, but for what follows SHARDS. */
 static inline void reseal(struct bytes *f) {
-    for (int kind = 1; kind <= SECTION_SHARDS; kind++)
+    for (int kind = 1; kind <= (int)load_u32(f->data + HEADER_SECTION_COUNT); kind++)
         store_u64(table_row(f, kind) + TABLE_HASH,
                   XXH3_64bits(section(f, kind), load_u64(table_row(f, kind) + TABLE_BYTES)));
     reseal_header(f);
@@ -284,6 +311,13 @@ DAMAGE(visibility, store_u32(section(f, SECTION_POINTS) + 8, 0x3f000000); reseal
 DAMAGE(first_row, store_u32(sample_row(f, 0) + ROW_NAME_FIRST, 1); reseal(f);)
 DAMAGE(sentinel, store_u32(sample_row(f, 3) + ROW_RGB_BYTES, 1); reseal(f);)
 DAMAGE(maximum, store_u16(f->data + HEADER_MAX_SIDES, 2048); reseal_header(f);)
+DAMAGE(generation_first, store_u64(section(f, 7), 1); reseal(f);)
+DAMAGE(generation_end, store_u64(section(f, 7) + 8, 3); reseal(f);)
+DAMAGE(generation_back, store_u64(section(f, 7) + 8, 0); reseal(f);)
+DAMAGE(generation_shard, store_u64(section(f, 7) + 8, 1); reseal(f);)
+DAMAGE(generation_name, memcpy(section(f, SECTION_NAMES) + 16, "b", 1); reseal(f);)
+DAMAGE(generation_alone, store_u64(table_row(f, 7) + TABLE_BYTES, 8); f->size -= 8;
+       store_u64(f->data + HEADER_FILE_BYTES, f->size); reseal(f);)
 DAMAGE(content, f->data[HEADER_CONTENT_HASH] ^= 1; reseal_header(f);)
 
 /* ---- damage to a record ------------------------------------------------------------------------------------------ */
@@ -328,6 +362,7 @@ static const struct golden_file golden_files[] = {
     {"pose.index", base_pose, NULL, 0, ""},
     {"no-samples.index", base_empty, NULL, 0, ""},
     {"train-00000.part", base_part, NULL, 0, ""},
+    {"generations.index", base_generations, NULL, 0, ""},
     {"pair.record", base_pair, NULL, 0, ""},
     {"rgb-only.record", base_rgb, NULL, 0, ""},
     {"ir-only.record", base_ir, NULL, 0, ""},
@@ -386,6 +421,12 @@ static const struct golden_file golden_files[] = {
     BAD("visibility.index", pose, visibility, ERR_CORRUPT, "visibility of point 0")
     BAD("first-row.index", detect, first_row, ERR_CORRUPT, "first sample does not begin")
     BAD("sentinel.index", detect, sentinel, ERR_CORRUPT, "row after the last sample")
+    BAD("generation-first.index", generations, generation_first, ERR_CORRUPT, "the first from sample 0")
+    BAD("generation-alone.index", generations, generation_alone, ERR_CORRUPT, "two or more")
+    BAD("generation-past-the-end.index", generations, generation_end, ERR_CORRUPT, "generation 1 begins with sample 3 of 3")
+    BAD("generation-back.index", generations, generation_back, ERR_CORRUPT, "generation 1 begins with sample 0 of 3")
+    BAD("generation-in-a-shard.index", generations, generation_shard, ERR_CORRUPT, "which no shard begins with")
+    BAD("generation-same-name.index", generations, generation_name, ERR_CORRUPT, "b.png is in two generations")
     BAD("maximum.index", detect, maximum, ERR_CORRUPT, "largest sizes")
     BAD("content-hash.index", detect, content, ERR_CORRUPT, "content does not match its hash")
     BAD("cut-header.record", pair, record_cut_header, ERR_CORRUPT, "111 bytes are fewer than its header of 112")

@@ -452,7 +452,7 @@ static int merge(struct bytes *out, const uint64_t *starts, const uint64_t *clas
         cr_assert_eq(views[i].section[SECTION_SOURCE].size, 6);
         cr_assert_arr_eq(views[i].section[SECTION_REPORT].data, "rows\n", 5);
     }
-    int code = index_merge(out, views, part_count, &error);
+    int code = index_merge(out, views, part_count, 0, &error);
     for (size_t i = 0; i < part_count; i++)
         bytes_deinit(&files[i]);
     return code;
@@ -497,7 +497,7 @@ static void assert_not_merged(void (*change)(struct index_builder *b), const cha
         views[i] = open_checked(&files[i]);
         index_builder_deinit(&b);
     }
-    cr_assert_eq(index_merge(&merged, views, 2, &error), ERR_INPUT);
+    cr_assert_eq(index_merge(&merged, views, 2, 0, &error), ERR_INPUT);
     cr_assert(strstr(error.message, text), "%s", error.message);
     cr_assert_eq(merged.size, 0);
     for (int i = 0; i < 2; i++)
@@ -534,7 +534,121 @@ Test(merge, parts_of_different_packs_are_refused) {
     assert_not_merged(change_prefix, "another shard prefix");
     assert_not_merged(change_classes, "part 2 has other class names");
     assert_not_merged(change_order, "is not after images/00000004.jpg");
-    cr_assert_eq(index_merge(&merged, NULL, 0, &error), ERR_ARGUMENT);
+    cr_assert_eq(index_merge(&merged, NULL, 0, 0, &error), ERR_ARGUMENT);
+}
+
+/* ---- generations --------------------------------------------------------------------------------------------------- */
+
+/* Samples 20-47, then 0-9, then 10-19: each a generation. */
+static void build_generations(struct bytes *out) {
+    static const uint64_t runs[][2] = {{20, 48}, {0, 10}, {10, 20}};
+    struct index_builder b = {.meta = meta};
+    uint64_t row = 0;
+    for (size_t g = 0; g < 3; g++) {
+        cr_assert_eq(index_builder_begin_generation(&b, &error), 0);
+        for (uint64_t i = runs[g][0]; i < runs[g][1]; i++, row++) {
+            struct made m;
+            uint64_t shard = b.section[SECTION_SHARDS].size / INDEX_SHARD_BYTES;
+            make_sample(&m, i, (uint16_t)shard, i % PER_SHARD);
+            cr_assert_eq(index_builder_add(&b, &m.sample, &error), 0, "%s", error.message);
+            if (i % PER_SHARD + 1 < PER_SHARD && i + 1 < runs[g][1])
+                continue;
+            uint64_t count = i % PER_SHARD + 1, first = i + 1 - count;
+            struct index_shard s = {(count + 2) * 4096, first + 1, first + 2, row + 1 - count, count, first};
+            cr_assert_eq(index_builder_add_shard(&b, &s, &error), 0);
+        }
+    }
+    cr_assert_eq(index_builder_set_classes(&b, class_names, 3, &error), 0);
+    cr_assert_eq(index_builder_encode(&b, out, &error), 0, "%s", error.message);
+    index_builder_deinit(&b);
+}
+
+Test(generations, every_name_is_found) {
+    struct bytes file = {0};
+    build_generations(&file);
+    struct index_view view = open_checked(&file);
+    cr_assert_eq(view.generation_count, 3);
+    for (uint64_t row = 0; row < view.sample_count; row++) {
+        struct index_sample s;
+        uint64_t found;
+        cr_assert_eq(index_sample(&view, row, &s, &error), 0);
+        cr_assert_eq(index_find(&view, index_sample_name(&s), &found, &error), 0, "%s", error.message);
+        cr_assert_eq(found, row);
+    }
+    uint64_t found;
+    cr_assert_eq(index_find(&view, "images/00000048.jpg", &found, &error), ERR_NOT_FOUND);
+    cr_assert_eq(index_find(&view, "images", &found, &error), ERR_NOT_FOUND);
+    static const struct index_generation expected[] = {{0, 28}, {28, 10}, {38, 10}};
+    for (uint64_t g = 0; g < 3; g++) {
+        struct index_generation seen;
+        cr_assert_eq(index_generation(&view, g, &seen, &error), 0);
+        cr_assert_eq(seen.first_sample, expected[g].first_sample);
+        cr_assert_eq(seen.sample_count, expected[g].sample_count);
+    }
+    cr_assert_eq(index_generation(&view, 3, &(struct index_generation){0}, &error), ERR_ARGUMENT);
+    bytes_deinit(&file);
+}
+
+Test(generations, an_index_that_was_never_appended_to_has_one) {
+    struct bytes file = {0};
+    struct index_generation all;
+    build(&file, 0, 48, 3, false);
+    struct index_view view = open_checked(&file);
+    cr_assert_eq(view.generation_count, 1);
+    cr_assert_eq(view.section[SECTION_GENERATIONS].size, 0);
+    cr_assert_eq(index_generation(&view, 0, &all, &error), 0);
+    cr_assert(all.first_sample == 0 && all.sample_count == 48);
+    bytes_deinit(&file);
+}
+
+/* Appending twice, once with nothing in between, is merging each time. */
+Test(generations, are_what_merges_make) {
+    struct bytes whole = {0}, parts[6] = {{0}}, once = {0}, twice = {0};
+    struct index_view views[4];
+    build_generations(&whole);
+    build(&parts[0], 20, 35, 3, true);
+    build(&parts[1], 35, 48, 3, true);
+    build(&parts[2], 0, 0, 3, true);
+    build(&parts[3], 0, 10, 3, true);
+    build(&parts[4], 10, 15, 3, true);
+    build(&parts[5], 15, 20, 3, true);
+    for (int i = 0; i < 4; i++)
+        views[i] = open_checked(&parts[i]);
+    cr_assert_eq(index_merge(&once, views, 4, 0, &error), ERR_INPUT);
+    cr_assert(strstr(error.message, "part 4 begins with images/00000000.jpg"), "%s", error.message);
+    cr_assert_eq(index_merge(&once, views, 4, 2, &error), 0, "%s", error.message);
+    views[0] = open_checked(&once);
+    cr_assert_eq(views[0].generation_count, 2);
+    views[1] = open_checked(&parts[4]);
+    views[2] = open_checked(&parts[5]);
+    cr_assert_eq(index_merge(&twice, views, 3, 1, &error), 0, "%s", error.message);
+    cr_assert(equal(&twice, &whole));
+    bytes_deinit(&once);
+    cr_assert_eq(index_merge(&once, &(struct index_view){0}, 0, 0, &error), ERR_ARGUMENT);
+    views[0] = open_checked(&twice); /* by itself it stays as it is */
+    cr_assert_eq(index_merge(&once, views, 1, 0, &error), 0);
+    cr_assert(equal(&once, &whole));
+    for (int i = 0; i < 6; i++)
+        bytes_deinit(&parts[i]);
+    bytes_deinit(&once);
+    bytes_deinit(&twice);
+    bytes_deinit(&whole);
+}
+
+Test(generations, a_name_in_two_is_found_out) {
+    struct bytes parts[2] = {{0}}, merged = {0};
+    struct index_view views[2], view;
+    build(&parts[0], 0, 10, 3, false);
+    build(&parts[1], 5, 15, 3, false);
+    views[0] = open_checked(&parts[0]);
+    views[1] = open_checked(&parts[1]);
+    cr_assert_eq(index_merge(&merged, views, 2, 1, &error), 0);
+    cr_assert_eq(index_parse(&view, span_of(&merged), &error), 0);
+    cr_assert_eq(index_check(&view, &error), ERR_CORRUPT);
+    cr_assert(strstr(error.message, "is in two generations"), "%s", error.message);
+    for (int i = 0; i < 2; i++)
+        bytes_deinit(&parts[i]);
+    bytes_deinit(&merged);
 }
 
 /* ---- hostile bytes ------------------------------------------------------------------------------------------------- */
