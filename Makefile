@@ -55,7 +55,9 @@ BENCH_SRC = $(wildcard tests/bench/bench_*.c)
 PLAIN_SRC = tests/bench/plain.c
 FUZZ_SRC = $(wildcard tests/fuzz/fuzz_*.c)
 GOLDEN_SRC = tests/golden/make_golden.c
-TEST_SRC = $(UNIT_SRC) $(FAULT_SRC) $(STRESS_SRC) $(BENCH_SRC) $(PLAIN_SRC) $(FUZZ_SRC) $(GOLDEN_SRC) $(wildcard tests/fuzz/replay.c)
+PARITY_SRC = tests/parity/dump.c
+TEST_SRC = $(UNIT_SRC) $(FAULT_SRC) $(STRESS_SRC) $(BENCH_SRC) $(PLAIN_SRC) $(FUZZ_SRC) $(GOLDEN_SRC) $(PARITY_SRC) \
+           $(wildcard tests/fuzz/replay.c)
 
 # What the library is made of, and everything that a test may link.
 LIBRARY_OBJ = $(patsubst %.c,$(O)/%.o,$(COMMON_SRC) $(READER_SRC))
@@ -169,7 +171,7 @@ FORCE:
 
 # ---- tests ---------------------------------------------------------------------------------------------------------
 
-tests: $(call programs,$(UNIT_SRC) $(FAULT_SRC) $(STRESS_SRC) $(FUZZ_SRC) $(GOLDEN_SRC))
+tests: $(call programs,$(UNIT_SRC) $(FAULT_SRC) $(STRESS_SRC) $(FUZZ_SRC) $(GOLDEN_SRC) $(PARITY_SRC))
 
 $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/everything.a
 	@echo "  LINK  $@"
@@ -179,7 +181,7 @@ $(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay.o $(O)/e
 	@echo "  LINK  $@"
 	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
 
-$(call programs,$(FAULT_SRC) $(STRESS_SRC) $(BENCH_SRC) $(PLAIN_SRC) $(GOLDEN_SRC)): $(O)/%: $(O)/%.o $(O)/everything.a
+$(call programs,$(FAULT_SRC) $(STRESS_SRC) $(BENCH_SRC) $(PLAIN_SRC) $(GOLDEN_SRC) $(PARITY_SRC)): $(O)/%: $(O)/%.o $(O)/everything.a
 	@echo "  LINK  $@"
 	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
 
