@@ -1,0 +1,105 @@
+/* What the loader allocates: all of it at the start, as much as it says, and nothing afterwards. */
+#include "count_allocations.h"
+
+#include "yolopack.h"
+
+#include "tiny_pack.h"
+
+#include <criterion/criterion.h>
+
+static struct tiny_pack pack;
+static ypk_dataset *dataset;
+
+static void setup(void) {
+    ypk_error error;
+    if (!COUNTS_ALLOCATIONS)
+        cr_skip("a sanitizer has its own malloc");
+    tiny_pack_create(&pack, 53, 20);
+    cr_assert_eq(ypk_dataset_open(&dataset, pack.path, NULL, &error), YPK_OK, "%s", error.message);
+}
+
+static void teardown(void) {
+    if (!dataset)
+        return;
+    ypk_dataset_close(&dataset);
+    tiny_pack_remove(&pack);
+}
+
+TestSuite(loader_memory, .init = setup, .fini = teardown);
+
+static ypk_loader_options endless_options(void) {
+    ypk_loader_options o;
+    ypk_loader_options_init(&o, sizeof o);
+    o.image_size = 32;
+    o.batch = 2;
+    o.epochs = 0;
+    o.close_mosaic = 0;
+    o.workers = 3;
+    o.prefetch = 4;
+    return o;
+}
+
+static void take(ypk_loader *loader, int count) {
+    for (int i = 0; i < count; i++) {
+        ypk_batch b;
+        ypk_error error;
+        cr_assert_eq(ypk_loader_next(loader, &b, YPK_NO_STREAM, &error), YPK_OK, "%s", error.message);
+        ypk_batch_release(&b, YPK_NO_STREAM);
+    }
+}
+
+static void assert_allocates_nothing(const ypk_loader_options *o, const char *what) {
+    ypk_loader *loader;
+    ypk_error error;
+    cr_assert_eq(ypk_loader_create(&loader, dataset, o, &error), YPK_OK, "%s", error.message);
+    take(loader, 500);
+    counts_as_here = true;
+    count_from_zero();
+    take(loader, 3000);
+    atomic_store(&allocation_count.on, false);
+    unsigned long here = atomic_load(&allocation_count.here), elsewhere = atomic_load(&allocation_count.elsewhere);
+    ypk_loader_destroy(&loader);
+    cr_assert_eq(here, 0, "%s: %lu allocations in next and release", what, here);
+    cr_assert_eq(elsewhere, 0, "%s: %lu allocations in workers", what, elsewhere);
+}
+
+Test(loader_memory, nothing_is_allocated_in_the_steady_state) {
+    ypk_loader_options o = endless_options();
+    assert_allocates_nothing(&o, "mosaic");
+    o.mosaic = 0;
+    assert_allocates_nothing(&o, "no mosaic");
+    o.mosaic = 1;
+    o.mixup = o.cutmix = 0.5;
+    o.degrees = 10;
+    o.perspective = 0.001;
+    o.ir_noise = 0.1;
+    o.dtype = YPK_F16;
+    o.layout = YPK_NHWC;
+    assert_allocates_nothing(&o, "everything");
+    o = endless_options();
+    o.mode = YPK_EVAL;
+    o.rect = 1;
+    assert_allocates_nothing(&o, "evaluation");
+}
+
+Test(loader_memory, what_is_allocated_is_what_it_says) {
+    static const int sides[] = {64, 320, 640};
+    for (int i = 0; i < 3; i++) {
+        ypk_loader_options o = endless_options();
+        ypk_loader_stats s;
+        ypk_loader *loader;
+        ypk_error error;
+        o.image_size = (uint32_t)sides[i];
+        o.mixup = 0.5;
+        count_from_zero();
+        cr_assert_eq(ypk_loader_create(&loader, dataset, &o, &error), YPK_OK, "%s", error.message);
+        take(loader, 200);
+        atomic_store(&allocation_count.on, false);
+        unsigned long asked = atomic_load(&allocation_count.bytes);
+        ypk_loader_get_stats(loader, &s);
+        ypk_loader_destroy(&loader);
+        double told = (double)(s.slot_bytes + s.window_bytes + s.scratch_bytes);
+        cr_assert(asked <= told * 1.02 + (1 << 17), "side %d: %lu bytes allocated, %.0f told", sides[i], asked, told);
+        cr_assert(asked >= told * 0.9, "side %d: %lu bytes allocated, %.0f told", sides[i], asked, told);
+    }
+}
