@@ -20,8 +20,8 @@ struct bytes {
     size_t capacity;
 };
 
-int bytes_reserve(struct bytes *b, size_t capacity);            /* 0 or ERR_MEMORY; the content stays */
-int bytes_append(struct bytes *b, const void *data, size_t n);  /* 0 or ERR_MEMORY */
+int bytes_reserve(struct bytes *b, size_t capacity);           /* 0 or ERR_MEMORY; the content stays */
+int bytes_append(struct bytes *b, const void *data, size_t n); /* 0 or ERR_MEMORY */
 void bytes_deinit(struct bytes *b);
 
 /* True if [offset, offset + length) lies inside `size` bytes; cannot overflow. */
@@ -38,11 +38,29 @@ static inline uint64_t align_up(uint64_t value, uint64_t alignment) {
 #error "packs are little-endian and read in place: this host is not supported"
 #endif
 
-static inline uint16_t load_u16(const uint8_t *p) { uint16_t v; memcpy(&v, p, sizeof v); return v; }
-static inline uint32_t load_u32(const uint8_t *p) { uint32_t v; memcpy(&v, p, sizeof v); return v; }
-static inline uint64_t load_u64(const uint8_t *p) { uint64_t v; memcpy(&v, p, sizeof v); return v; }
-static inline void store_u16(uint8_t *p, uint16_t v) { memcpy(p, &v, sizeof v); }
-static inline void store_u32(uint8_t *p, uint32_t v) { memcpy(p, &v, sizeof v); }
-static inline void store_u64(uint8_t *p, uint64_t v) { memcpy(p, &v, sizeof v); }
+static inline uint16_t load_u16(const uint8_t *p) {
+    uint16_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+static inline uint32_t load_u32(const uint8_t *p) {
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+static inline uint64_t load_u64(const uint8_t *p) {
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+static inline void store_u16(uint8_t *p, uint16_t v) {
+    memcpy(p, &v, sizeof v);
+}
+static inline void store_u32(uint8_t *p, uint32_t v) {
+    memcpy(p, &v, sizeof v);
+}
+static inline void store_u64(uint8_t *p, uint64_t v) {
+    memcpy(p, &v, sizeof v);
+}
 
 #endif

@@ -32,9 +32,9 @@ enum {
 #define ERROR_MESSAGE_BYTES 1024
 
 struct error {
-    int code;       /* 0 while nothing has failed */
-    int os_errno;   /* errno of the failing call, or 0 */
-    int64_t offset; /* byte offset in the file at fault, or -1 */
+    int code;                          /* 0 while nothing has failed */
+    int os_errno;                      /* errno of the failing call, or 0 */
+    int64_t offset;                    /* byte offset in the file at fault, or -1 */
     char message[ERROR_MESSAGE_BYTES]; /* UTF-8, one or more lines, no newline at the end; a byte that is not UTF-8, and
                                           a control character, was written as \xNN */
 };

@@ -448,9 +448,8 @@ int index_generation(const struct index_view *view, uint64_t generation, struct 
                          view->generation_count);
     uint64_t first = generation_first(view, generation), end = generation_first(view, generation + 1);
     if (first > end || end > view->sample_count)
-        return error_set(error, ERR_CORRUPT,
-                         "generation %" PRIu64 ": samples %" PRIu64 " to %" PRIu64 " of %" PRIu64, generation, first,
-                         end, view->sample_count);
+        return error_set(error, ERR_CORRUPT, "generation %" PRIu64 ": samples %" PRIu64 " to %" PRIu64 " of %" PRIu64,
+                         generation, first, end, view->sample_count);
     *out = (struct index_generation){first, end - first};
     return 0;
 }
@@ -591,8 +590,8 @@ static int check_generations(const struct index_view *v, struct error *error) {
     for (uint64_t i = 1; i < v->generation_count; i++) {
         uint64_t first = generation_first(v, i);
         if (first <= generation_first(v, i - 1) || first >= v->sample_count)
-            return error_set(error, ERR_CORRUPT, "generation %" PRIu64 " begins with sample %" PRIu64 " of %" PRIu64,
-                             i, first, v->sample_count);
+            return error_set(error, ERR_CORRUPT, "generation %" PRIu64 " begins with sample %" PRIu64 " of %" PRIu64, i,
+                             first, v->sample_count);
         struct index_shard s = {0};
         while (s.first_sample < first && shard < v->shard_count)
             if (index_shard(v, shard++, &s, error) != 0)

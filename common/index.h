@@ -23,16 +23,21 @@
 #define INDEX_LABEL_BYTES 20u
 #define INDEX_SHARD_BYTES 48u
 #define INDEX_GENERATION_BYTES 8u
-#define INDEX_PREFIX_BYTES 48u  /* of the shard prefix, its NUL included */
+#define INDEX_PREFIX_BYTES 48u /* of the shard prefix, its NUL included */
 #define INDEX_CLASS_LIMIT 65535u
 
 enum index_task { TASK_DETECT = 1, TASK_SEGMENT = 2, TASK_POSE = 3, TASK_OBB = 4 };
 enum { MODALITY_RGB = 1, MODALITY_IR = 2 }; /* bits */
 
 enum index_section_kind {
-    SECTION_SAMPLES = 1, SECTION_LABELS, SECTION_POINTS, SECTION_NAMES, SECTION_CLASSES, SECTION_SHARDS,
-    SECTION_REPORT,     /* only in the part files of an unfinished pack: report rows */
-    SECTION_SOURCE,     /* only there: which source samples the part used, and their fingerprint */
+    SECTION_SAMPLES = 1,
+    SECTION_LABELS,
+    SECTION_POINTS,
+    SECTION_NAMES,
+    SECTION_CLASSES,
+    SECTION_SHARDS,
+    SECTION_REPORT,      /* only in the part files of an unfinished pack: report rows */
+    SECTION_SOURCE,      /* only there: which source samples the part used, and their fingerprint */
     SECTION_GENERATIONS, /* only in an index that was appended to: where each generation begins */
     SECTION_COUNT = SECTION_GENERATIONS
 };
@@ -40,7 +45,7 @@ enum index_section_kind {
 /* A box of the LABELS section, read in place. Normalised to the upright picture: centre and size, 0-1. */
 struct index_label {
     uint16_t class_id;
-    uint16_t point_count;   /* rows of POINTS that belong to it: polygon, oriented box (4), key points */
+    uint16_t point_count; /* rows of POINTS that belong to it: polygon, oriented box (4), key points */
     float x, y, width, height;
 };
 
@@ -50,17 +55,18 @@ struct index_point {
 };
 
 struct index_sample {
-    uint64_t record_offset;         /* absolute, in the shard file */
+    uint64_t record_offset; /* absolute, in the shard file */
     uint16_t shard;
-    uint8_t rgb_format, ir_format;  /* codec | IMAGE_* flags; 0: no such image */
-    uint64_t rgb_hash, ir_hash;     /* XXH3-64 of the payloads */
-    uint32_t rgb_bytes, ir_bytes;   /* payloads */
+    uint8_t rgb_format, ir_format;                       /* codec | IMAGE_* flags; 0: no such image */
+    uint64_t rgb_hash, ir_hash;                          /* XXH3-64 of the payloads */
+    uint32_t rgb_bytes, ir_bytes;                        /* payloads */
     uint16_t rgb_width, rgb_height, ir_width, ir_height; /* px, upright, as stored */
-    const struct index_label *labels;   /* borrowed */
+    const struct index_label *labels;                    /* borrowed */
     uint32_t label_count;
-    const float *points;                /* borrowed: [point_count][point_dims] */
+    const float *points; /* borrowed: [point_count][point_dims] */
     uint32_t point_count;
-    const char *rgb_name, *ir_name, *label_name; /* borrowed, NUL-terminated paths relative to the data set; "" if none */
+    const char *rgb_name, *ir_name,
+        *label_name; /* borrowed, NUL-terminated paths relative to the data set; "" if none */
 };
 
 /* A sample's name: rgb_name, or ir_name when there is no RGB. Rows of a generation are sorted by it, as bytes. */
@@ -71,11 +77,11 @@ bool index_sample_describes(const struct index_sample *sample, const struct reco
 
 struct index_shard {
     uint64_t file_bytes;
-    uint64_t head_hash;         /* XXH3-64 of the first two pages (LMDB's meta pages) */
-    uint64_t structure_hash;    /* XXH3-64 of every byte of the file that is in no payload, in file order */
-    uint64_t first_sample;      /* row, in this index, of its first record */
+    uint64_t head_hash;      /* XXH3-64 of the first two pages (LMDB's meta pages) */
+    uint64_t structure_hash; /* XXH3-64 of every byte of the file that is in no payload, in file order */
+    uint64_t first_sample;   /* row, in this index, of its first record */
     uint64_t sample_count;
-    uint64_t first_id;          /* LMDB key and record id of its first record; the others count up from it */
+    uint64_t first_id; /* LMDB key and record id of its first record; the others count up from it */
 };
 
 /* What one packing added: samples in the order of their names, in shards of their own. */
@@ -86,11 +92,11 @@ struct index_generation {
 
 /* What describes the split as a whole; set by the packer, carried in the header. */
 struct index_meta {
-    uint8_t task;               /* enum index_task */
-    uint8_t modalities;         /* MODALITY_* */
-    uint8_t point_dims;         /* 2 or 3 */
-    uint16_t keypoint_count;    /* 0 unless pose */
-    uint32_t page_bytes;        /* LMDB's page size */
+    uint8_t task;                          /* enum index_task */
+    uint8_t modalities;                    /* MODALITY_* */
+    uint8_t point_dims;                    /* 2 or 3 */
+    uint16_t keypoint_count;               /* 0 unless pose */
+    uint32_t page_bytes;                   /* LMDB's page size */
     char shard_prefix[INDEX_PREFIX_BYTES]; /* "train": its shards are train-00000.lmdb, … */
 };
 
@@ -98,8 +104,8 @@ struct index_view {
     struct span file;
     struct index_meta meta;
     uint64_t sample_count, label_count, point_count, shard_count, class_count;
-    uint64_t generation_count;  /* 1 unless the index was appended to */
-    uint64_t content_hash;      /* identity: what the samples hold, not where */
+    uint64_t generation_count; /* 1 unless the index was appended to */
+    uint64_t content_hash;     /* identity: what the samples hold, not where */
     uint16_t rgb_max_width, rgb_max_height, ir_max_width, ir_max_height; /* px: memory can be planned at open */
     uint32_t max_record_bytes, max_label_count;
     struct span section[SECTION_COUNT + 1]; /* by kind; [0] unused */

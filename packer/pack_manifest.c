@@ -11,11 +11,11 @@
 #include <string.h>
 #include <xxhash.h>
 
-static const char *const task_names[] = {[TASK_DETECT] = "detect", [TASK_SEGMENT] = "segment", [TASK_POSE] = "pose",
-                                         [TASK_OBB] = "obb"};
+static const char *const task_names[] = {
+    [TASK_DETECT] = "detect", [TASK_SEGMENT] = "segment", [TASK_POSE] = "pose", [TASK_OBB] = "obb"};
 static const char *const preset_names[] = {[PRESET_KEEP] = "keep", [PRESET_TRAIN] = "train", [PRESET_RAW] = "raw"};
-static const char *const normalise_names[] = {[NORMALISE_PERCENTILE] = "percentile", [NORMALISE_MINMAX] = "minmax",
-                                              [NORMALISE_RANGE] = "range"};
+static const char *const normalise_names[] = {
+    [NORMALISE_PERCENTILE] = "percentile", [NORMALISE_MINMAX] = "minmax", [NORMALISE_RANGE] = "range"};
 
 static json_t *string_array(const struct string_list *list) {
     json_t *array = json_array();
@@ -36,11 +36,11 @@ json_t *pack_manifest_options(const struct pack_options *options, const struct s
                      "preset", preset_names[in->preset], "imgsz", in->image_size_px, "quality", in->quality,
                      "zstd_level", in->zstd_level, "check", in->check == CHECK_FULL ? "full" : "header", "ignore_exif",
                      in->ignore_exif, "ir_depth", in->ir_depth == 16 ? 16 : 8, "ir_norm", norm, "pixel_limit",
-                     (json_int_t)in->pixel_limit, "file_limit_bytes",
-                     (json_int_t)in->file_limit_bytes, "aspect_tolerance", in->aspect_tolerance, "shard_bytes",
-                     (json_int_t)options->shard_bytes, "task", task_names[in->label.task], "keypoints",
-                     in->label.keypoint_count, "keypoint_dims", in->label.keypoint_dims, "libjpeg_turbo",
-                     jpeg_library_version(), "lmdb", shard_library_version(), "names", string_array(&sources->names));
+                     (json_int_t)in->pixel_limit, "file_limit_bytes", (json_int_t)in->file_limit_bytes,
+                     "aspect_tolerance", in->aspect_tolerance, "shard_bytes", (json_int_t)options->shard_bytes, "task",
+                     task_names[in->label.task], "keypoints", in->label.keypoint_count, "keypoint_dims",
+                     in->label.keypoint_dims, "libjpeg_turbo", jpeg_library_version(), "lmdb", shard_library_version(),
+                     "names", string_array(&sources->names));
 }
 
 static int hash_chunk(const char *text, size_t size, void *state) {
@@ -76,9 +76,9 @@ static json_t *split_object(const struct pack_split_result *split) {
     char index[64], hash[20];
     snprintf(index, sizeof index, "%s.index", split->name);
     snprintf(hash, sizeof hash, "%016" PRIx64, split->content_hash);
-    json_t *object = json_pack("{s:s, s:I, s:I, s:s, s:o}", "index", index, "samples", (json_int_t)split->counts.packed,
-                               "shards", (json_int_t)split->shard_count, "content_xxh3", hash, "counts",
-                               counts_object(&split->counts));
+    json_t *object =
+        json_pack("{s:s, s:I, s:I, s:s, s:o}", "index", index, "samples", (json_int_t)split->counts.packed, "shards",
+                  (json_int_t)split->shard_count, "content_xxh3", hash, "counts", counts_object(&split->counts));
     if (object && split->same_as[0] && json_object_set_new(object, "same_as", json_string(split->same_as)) != 0) {
         json_decref(object);
         return NULL;

@@ -18,11 +18,11 @@ struct split_run {
     const struct pack_options *options;
     const struct source_set *sources;
     const struct split_source *split;
-    const char *directory;          /* NULL: check only */
+    const char *directory; /* NULL: check only */
     struct pack_split_result *result;
     struct report *report;
     struct class_range *classes;
-    uint64_t row_count;             /* samples packed so far */
+    uint64_t row_count; /* samples packed so far */
     uint64_t part_count;
 
     /* of the shard that is open */
@@ -203,7 +203,8 @@ static int consume(void *arg, void *slot, uint64_t item, struct error *error) {
     intake_counts_add(&run->part.counts, &in->counts);
     intake_counts_add(&run->result->counts, &in->counts);
     if (run->options->on_progress) {
-        struct pack_progress progress = {run->split->name, item + 1, run->split->count, run->result->counts.source_bytes};
+        struct pack_progress progress = {run->split->name, item + 1, run->split->count,
+                                         run->result->counts.source_bytes};
         run->options->on_progress(run->options->callback_arg, &progress);
     }
     return 0;
@@ -238,9 +239,10 @@ static int check_sources(const struct split_run *run, const struct part *part, s
     if (rc == ERR_MEMORY)
         return error_set(error, rc, "out of memory");
     if (rc != 0 || chain != source->fingerprint)
-        return error_set(error, ERR_INPUT,
-                         "the images or labels of split %s have changed since the interrupted run. Pack again without --resume",
-                         run->split->name);
+        return error_set(
+            error, ERR_INPUT,
+            "the images or labels of split %s have changed since the interrupted run. Pack again without --resume",
+            run->split->name);
     return 0;
 }
 
@@ -254,7 +256,8 @@ static int check_shard_length(const struct split_run *run, const struct part *pa
     if (rc == 0 && !path)
         rc = error_set(error, ERR_MEMORY, "out of memory");
     if (rc == 0 && (stat(path, &st) != 0 || (uint64_t)st.st_size != shard.file_bytes))
-        rc = error_set(error, ERR_CORRUPT, "%s: is not the shard its part file describes. Pack again without --resume", path);
+        rc = error_set(error, ERR_CORRUPT, "%s: is not the shard its part file describes. Pack again without --resume",
+                       path);
     free(path);
     return rc;
 }
@@ -324,9 +327,11 @@ static int check_space(const struct split_run *run, struct error *error) {
     if ((rc = disk_free_bytes(&free_bytes, run->directory, error)) != 0)
         return rc;
     if (needed > free_bytes)
-        return error_set(error, ERR_SPACE, "no space: split %s needs about %llu MB and %s has %llu MB free. Make room, or choose another place with -o",
-                         run->split->name, (unsigned long long)(needed >> 20) + 1, run->directory,
-                         (unsigned long long)(free_bytes >> 20));
+        return error_set(
+            error, ERR_SPACE,
+            "no space: split %s needs about %llu MB and %s has %llu MB free. Make room, or choose another place with -o",
+            run->split->name, (unsigned long long)(needed >> 20) + 1, run->directory,
+            (unsigned long long)(free_bytes >> 20));
     return 0;
 }
 
@@ -368,8 +373,13 @@ int pack_split_run(struct pack_split_result *result, struct report *report, stru
                    const struct pack_options *options, const struct source_set *sources,
                    const struct split_source *split, struct pack_workers *workers, const char *directory, bool resume,
                    struct error *error) {
-    struct split_run run = {.options = options, .sources = sources, .split = split, .directory = directory,
-                            .result = result, .report = report, .classes = classes};
+    struct split_run run = {.options = options,
+                            .sources = sources,
+                            .split = split,
+                            .directory = directory,
+                            .result = result,
+                            .report = report,
+                            .classes = classes};
     snprintf(result->name, sizeof result->name, "%s", split->name);
 
     int rc = directory && resume ? resume_parts(&run, error) : 0;

@@ -11,9 +11,9 @@
 /* Workers and slots of a run, shared by its splits. */
 struct pack_workers {
     unsigned job_count;
-    struct intake **intakes;        /* [job_count] */
+    struct intake **intakes; /* [job_count] */
     size_t slot_count;
-    struct intake_result **slots;   /* [slot_count] */
+    struct intake_result **slots; /* [slot_count] */
 };
 int pack_workers_create(struct pack_workers *out, unsigned job_count, const struct intake_options *options,
                         const char *base, struct error *error);

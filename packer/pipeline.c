@@ -13,13 +13,13 @@ struct outcome {
 
 struct run {
     const struct pipeline *pipeline;
-    pthread_mutex_t mutex;      /* guards all below */
-    pthread_cond_t produced;    /* the consumer waits */
-    pthread_cond_t consumed;    /* producers wait */
-    uint64_t next;              /* first item no producer has taken */
-    uint64_t done;              /* first item not consumed */
+    pthread_mutex_t mutex;   /* guards all below */
+    pthread_cond_t produced; /* the consumer waits */
+    pthread_cond_t consumed; /* producers wait */
+    uint64_t next;           /* first item no producer has taken */
+    uint64_t done;           /* first item not consumed */
     bool stop;
-    struct outcome *outcomes;   /* [slot_count] */
+    struct outcome *outcomes; /* [slot_count] */
 };
 
 struct producer {

@@ -17,9 +17,9 @@
 
 struct pipeline {
     uint64_t first, end;
-    void *const *workers;   /* [job_count]: each belongs to one thread */
+    void *const *workers; /* [job_count]: each belongs to one thread */
     unsigned job_count;
-    void *const *slots;     /* [slot_count] */
+    void *const *slots; /* [slot_count] */
     size_t slot_count;
     int (*produce)(void *worker, void *slot, uint64_t item, struct error *error);
     int (*consume)(void *arg, void *slot, uint64_t item, struct error *error);

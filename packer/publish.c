@@ -65,7 +65,8 @@ static int check_replaceable(const char *output, struct error *error) {
     }
     if (rc != 0 || replaceable)
         return rc;
-    return error_set(error, ERR_INPUT, "%s exists and is not a pack: nothing was written. Choose another name with -o, or remove it",
+    return error_set(error, ERR_INPUT,
+                     "%s exists and is not a pack: nothing was written. Choose another name with -o, or remove it",
                      output);
 }
 
@@ -75,7 +76,8 @@ static int lock_directory(struct publish *p, struct error *error) {
         return error_set_errno(error, errno, "cannot open %s", p->directory);
     if (flock(p->lock_fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno == EWOULDBLOCK)
-            return error_set(error, ERR_INPUT, "%s: another yolopack is packing there. Wait for it, or choose another name with -o",
+            return error_set(error, ERR_INPUT,
+                             "%s: another yolopack is packing there. Wait for it, or choose another name with -o",
                              p->directory);
         if (errno != ENOLCK && errno != EOPNOTSUPP && errno != EINVAL) /* some network file systems have no locks */
             return error_set_errno(error, errno, "cannot lock %s", p->directory);
@@ -96,9 +98,10 @@ static int read_state(const struct publish *p, uint64_t fingerprint, struct erro
         if (rc == 0 && text.size == (size_t)n && memcmp(text.data, expected, text.size) == 0)
             rc = 1;
         else if (rc == 0)
-            rc = error_set(error, ERR_INPUT,
-                           "%s was begun with other options or another version: it cannot be continued. Pack again without --resume",
-                           p->directory);
+            rc = error_set(
+                error, ERR_INPUT,
+                "%s was begun with other options or another version: it cannot be continued. Pack again without --resume",
+                p->directory);
     }
     bytes_deinit(&text);
     free(path);
@@ -144,7 +147,8 @@ static int for_each_entry(const char *directory, bool (*wanted)(const char *name
 int publish_begin(struct publish *p, const char *output, bool resume, uint64_t fingerprint, struct error *error) {
     int rc;
     bool keep = true, unfinished = false;
-    *p = (struct publish){.output = with_suffix(output, ""), .directory = with_suffix(output, ".partial"), .lock_fd = -1};
+    *p = (struct publish){
+        .output = with_suffix(output, ""), .directory = with_suffix(output, ".partial"), .lock_fd = -1};
     if (!p->output || !p->directory) {
         rc = error_set(error, ERR_MEMORY, "out of memory");
         goto fail;

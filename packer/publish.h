@@ -15,11 +15,11 @@
 #include <stdint.h>
 
 struct publish {
-    char *output;       /* final path */
-    char *directory;    /* where to write until then */
-    int lock_fd;        /* flock on the directory: one packer at a time */
-    bool resumed;       /* an unfinished run with the same fingerprint is being continued */
-    bool restarted;     /* an unfinished run was there and was removed */
+    char *output;    /* final path */
+    char *directory; /* where to write until then */
+    int lock_fd;     /* flock on the directory: one packer at a time */
+    bool resumed;    /* an unfinished run with the same fingerprint is being continued */
+    bool restarted;  /* an unfinished run was there and was removed */
 };
 
 /*

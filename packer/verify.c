@@ -153,8 +153,7 @@ static bool header_is_whole(struct shard_check *c, const struct index_sample *s,
         shard_fault(c, "sample %" PRIu64 " (%s): %s", row, index_sample_name(s), error.message);
         return false;
     }
-    if (r.sample_id == record_id(c, row) &&
-        index_sample_describes(s, &r))
+    if (r.sample_id == record_id(c, row) && index_sample_describes(s, &r))
         return true;
     shard_fault(c, "sample %" PRIu64 " (%s): its record is another one than the index describes (id %" PRIu64 ")", row,
                 index_sample_name(s), r.sample_id);

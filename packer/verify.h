@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct verify_options {
-    unsigned jobs;              /* shards checked at once; 0: one a core */
+    unsigned jobs; /* shards checked at once; 0: one a core */
     const atomic_bool *cancel;
     /* Called once for every fault found, from any thread, one at a time. `message` names file, sample, expected, found. */
     void (*on_fault)(void *arg, const char *message);

@@ -14,19 +14,19 @@
 struct dataset_shard {
     uint64_t file_bytes;
     uint64_t head_hash;
-    _Atomic(const uint8_t *) map;   /* [file_bytes], NULL until first read; set once, by compare and swap */
+    _Atomic(const uint8_t *) map; /* [file_bytes], NULL until first read; set once, by compare and swap */
 };
 
 /* Immutable after open, but for the maps. No lock, so that a child of fork() can use it whatever other threads did. */
 struct ypk_dataset {
-    char *root;                     /* absolute: the process may change its directory */
+    char *root; /* absolute: the process may change its directory */
     char *split;
     char *index_path;
     struct span index_map;
     struct index_view index;
-    struct dataset_shard *shards;   /* [index.shard_count] */
-    uint64_t shards_bytes;          /* sum of file_bytes */
-    bool reads;                     /* pread into the caller's scratch instead of mapping */
+    struct dataset_shard *shards; /* [index.shard_count] */
+    uint64_t shards_bytes;        /* sum of file_bytes */
+    bool reads;                   /* pread into the caller's scratch instead of mapping */
 };
 
 /* The record of `sample`: borrowed from the map, or read into `scratch` (its content replaced). */

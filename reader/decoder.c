@@ -82,8 +82,7 @@ static int check_image(struct image *out, const struct index_view *view, uint64_
     int rc = index_shard(view, row->shard, &shard, error);
     if (rc || (rc = record_decode_header(&r, bytes, error)))
         return rc;
-    if (r.sample_id != shard.first_id + (index - shard.first_sample) ||
-        !index_sample_describes(row, &r))
+    if (r.sample_id != shard.first_id + (index - shard.first_sample) || !index_sample_describes(row, &r))
         return error_set(error, ERR_CORRUPT, "the record is another one than the index describes (id %" PRIu64 ")",
                          r.sample_id);
     bool rgb = modality == YPK_RGB;

@@ -15,7 +15,7 @@
 /* Rows that go through all stages together: few enough to stay in the first cache, enough to make timing them cheap. */
 #define BLOCK_ROWS 8
 #define STRIDE_ALIGNMENT 64
-#define READ_SLACK 64   /* the vector code may read past the end of a row */
+#define READ_SLACK 64 /* the vector code may read past the end of a row */
 
 struct frame {
     const struct ypk_dataset *dataset;
@@ -25,10 +25,10 @@ struct frame {
     struct warp *warps[2][LAYER_COUNT]; /* [RGB, IR]; those that are needed */
     const struct convert_rows *convert;
     hsv_row_fn *hsv_row;
-    struct number_table tables[4];      /* R, G, B, IR */
-    struct bytes pixels;                /* a decoded picture before it is resized */
-    uint8_t *block;                     /* [BLOCK_ROWS][3][row_bytes] */
-    uint8_t *other;                     /* [3][row_bytes]: a row of another layer */
+    struct number_table tables[4]; /* R, G, B, IR */
+    struct bytes pixels;           /* a decoded picture before it is resized */
+    uint8_t *block;                /* [BLOCK_ROWS][3][row_bytes] */
+    uint8_t *other;                /* [3][row_bytes]: a row of another layer */
     size_t row_bytes;
     struct frame_times times;
 };
@@ -79,7 +79,8 @@ static int create_warps(struct frame *f, enum cpu_level level, struct error *err
     int rc = 0, layers = f->options.layers ? LAYER_COUNT : 1;
     for (int m = 0; m < 2; m++)
         for (int layer = 0; rc == 0 && layer < layers && (m == 0 ? f->options.rgb : f->options.ir); layer++)
-            rc = warp_create(&f->warps[m][layer], (int)f->options.frame_side, (int)f->options.canvas_side, level, error);
+            rc =
+                warp_create(&f->warps[m][layer], (int)f->options.frame_side, (int)f->options.canvas_side, level, error);
     return rc;
 }
 
@@ -165,8 +166,9 @@ static int decode_pixels(struct frame *f, struct pixels *out, const struct recor
     struct codec *codec = decoder_codec(f->decoder);
     bool fast = f->options.fast && image->codec == CODEC_JPEG;
     int eighths = fast ? choose_eighths(image, size) : 8;
-    *out = (struct pixels){f->pixels.data, 0, jpeg_scaled_side(image->width, eighths),
-                           jpeg_scaled_side(image->height, eighths), (uint8_t)channels, 8};
+    *out = (struct pixels){
+        f->pixels.data,    0, jpeg_scaled_side(image->width, eighths), jpeg_scaled_side(image->height, eighths),
+        (uint8_t)channels, 8};
     out->stride = (size_t)out->width * (size_t)channels;
     if (!fast)
         return codec_decode(codec, image, payload, out, error);
@@ -249,9 +251,9 @@ struct pass {
     struct frame *frame;
     const struct recipe *recipe;
     const struct frame_pictures *pictures;
-    struct recipe_area cut;         /* in the output */
+    struct recipe_area cut; /* in the output */
     bool is_ir;
-    int planes;                     /* 3 or 1 */
+    int planes; /* 3 or 1 */
     struct hsv_gains gains;
     bool colour;
     struct infrared_jitter jitter;
@@ -434,7 +436,11 @@ static void render_modality(struct frame *f, const struct recipe *r, const struc
         fill_modality(f, r->output_width, r->output_height, is_ir, target);
         return;
     }
-    struct pass p = {.frame = f, .recipe = r, .pictures = pictures, .is_ir = is_ir, .planes = is_ir ? 1 : 3,
+    struct pass p = {.frame = f,
+                     .recipe = r,
+                     .pictures = pictures,
+                     .is_ir = is_ir,
+                     .planes = is_ir ? 1 : 3,
                      .cut = scale_area(cut, r)};
     if (is_ir) {
         p.colour = r->ir_invert || r->ir_gain != RECIPE_ONE || r->ir_bias != 0 || r->ir_noise != 0;

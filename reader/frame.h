@@ -31,13 +31,13 @@ struct frame_target {
 };
 
 struct frame_options {
-    uint32_t image_size;                /* S: the longer side of a loaded picture at most, px */
-    uint32_t frame_side, canvas_side;   /* the largest that a recipe asks for, px */
-    bool rgb, ir;                       /* modalities delivered */
-    bool layers;                        /* recipes may have mixup or cutmix layers */
-    bool fast;                          /* JPEGs may be scaled while they are decoded, chroma is not interpolated */
+    uint32_t image_size;              /* S: the longer side of a loaded picture at most, px */
+    uint32_t frame_side, canvas_side; /* the largest that a recipe asks for, px */
+    bool rgb, ir;                     /* modalities delivered */
+    bool layers;                      /* recipes may have mixup or cutmix layers */
+    bool fast;                        /* JPEGs may be scaled while they are decoded, chroma is not interpolated */
     enum number_type type;
-    float mean[4], deviation[4];        /* R, G, B, IR */
+    float mean[4], deviation[4]; /* R, G, B, IR */
 };
 
 /* Bytes of a picture's buffer that holds any sample at its load size. */

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define HELD_SLOTS 2    /* a consumer's loop holds one batch while it asks for the next */
+#define HELD_SLOTS 2 /* a consumer's loop holds one batch while it asks for the next */
 
 void ypk_loader_options_init(ypk_loader_options *options, size_t size) {
     struct plan_options plan;
@@ -59,9 +59,11 @@ static int check_choices(const ypk_loader_options *o, struct error *error) {
     if (o->bad_sample != YPK_BAD_FAIL && o->bad_sample != YPK_BAD_SUBSTITUTE)
         return wrong(error, "bad_sample", o->bad_sample, "YPK_BAD_FAIL or YPK_BAD_SUBSTITUTE");
     if (o->world == 0 || o->rank >= o->world)
-        return error_set(error, ERR_ARGUMENT, "rank %u of world %u: ranks count from 0 to world - 1", o->rank, o->world);
+        return error_set(error, ERR_ARGUMENT, "rank %u of world %u: ranks count from 0 to world - 1", o->rank,
+                         o->world);
     if (o->batch == 0 || (uint64_t)o->batch * o->world > 65536)
-        return error_set(error, ERR_ARGUMENT, "batch %u of world %u: the global batch is 1 to 65,536 samples", o->batch, o->world);
+        return error_set(error, ERR_ARGUMENT, "batch %u of world %u: the global batch is 1 to 65,536 samples", o->batch,
+                         o->world);
     if (o->workers > 1024 || o->prefetch > 1024)
         return error_set(error, ERR_ARGUMENT, "workers %u, prefetch %u: at most 1,024 each", o->workers, o->prefetch);
     for (int c = 0; c < 4; c++)
@@ -117,18 +119,25 @@ static struct size_px sample_shape(void *arg, uint64_t sample) {
     struct index_sample row;
     if (index_sample(&dataset->index, sample, &row, NULL) != 0)
         return (struct size_px){1, 1}; /* a damaged row is named when it is loaded */
-    return row.rgb_bytes ? (struct size_px){row.rgb_width, row.rgb_height} : (struct size_px){row.ir_width, row.ir_height};
+    return row.rgb_bytes ? (struct size_px){row.rgb_width, row.rgb_height}
+                         : (struct size_px){row.ir_width, row.ir_height};
 }
 
 static int choose_channels(struct batch_layout *layout, const ypk_loader_options *o, const struct index_view *index,
                            struct error *error) {
-    static const struct { int rgb, ir; bool two; } forms[] = {
-        [YPK_CHANNELS_RGB] = {3, 0, false},    [YPK_CHANNELS_IR] = {0, 1, false},  [YPK_CHANNELS_RGB_IR] = {3, 1, false},
-        [YPK_CHANNELS_RGB_IR3] = {3, 3, false}, [YPK_CHANNELS_TWO] = {3, 1, true}};
+    static const struct {
+        int rgb, ir;
+        bool two;
+    } forms[] = {[YPK_CHANNELS_RGB] = {3, 0, false},
+                 [YPK_CHANNELS_IR] = {0, 1, false},
+                 [YPK_CHANNELS_RGB_IR] = {3, 1, false},
+                 [YPK_CHANNELS_RGB_IR3] = {3, 3, false},
+                 [YPK_CHANNELS_TWO] = {3, 1, true}};
     int channels = o->channels;
     if (channels == YPK_CHANNELS_AUTO)
-        channels = index->meta.modalities == MODALITY_IR ? YPK_CHANNELS_IR
-                   : index->meta.modalities == MODALITY_RGB ? YPK_CHANNELS_RGB : YPK_CHANNELS_RGB_IR3;
+        channels = index->meta.modalities == MODALITY_IR    ? YPK_CHANNELS_IR
+                   : index->meta.modalities == MODALITY_RGB ? YPK_CHANNELS_RGB
+                                                            : YPK_CHANNELS_RGB_IR3;
     layout->rgb_channels = forms[channels].rgb;
     layout->ir_channels = forms[channels].ir;
     layout->two = forms[channels].two;
@@ -157,7 +166,8 @@ static void fill_layout(struct loader_config *c, const struct ypk_dataset *datas
     c->layout.largest = plan_max_output(c->plan);
     c->layout.row_labels = dataset->index.max_label_count * pictures_a_sample(o);
 
-    uint32_t side = c->layout.largest.width > c->layout.largest.height ? c->layout.largest.width : c->layout.largest.height;
+    uint32_t side =
+        c->layout.largest.width > c->layout.largest.height ? c->layout.largest.width : c->layout.largest.height;
     c->frame = (struct frame_options){
         .image_size = o->image_size,
         .frame_side = side > o->image_size ? side : o->image_size,
@@ -173,8 +183,11 @@ static void fill_layout(struct loader_config *c, const struct ypk_dataset *datas
 }
 
 static struct window_options window_options(const struct loader_config *c) {
-    return (struct window_options){.plan = c->plan, .rank = c->options.rank, .world = c->options.world,
-                                   .batches_in_flight = c->memory.slots, .buffer_count = c->memory.pictures,
+    return (struct window_options){.plan = c->plan,
+                                   .rank = c->options.rank,
+                                   .world = c->options.world,
+                                   .batches_in_flight = c->memory.slots,
+                                   .buffer_count = c->memory.pictures,
                                    .buffer_bytes = c->memory.picture_bytes};
 }
 
@@ -211,8 +224,9 @@ static int plan_memory(struct loader_config *c, const struct ypk_dataset *datase
         else
             return error_set(error, ERR_ARGUMENT,
                              "memory_limit is %" PRIu64 " bytes: the smallest that works with these options is %" PRIu64
-                             " (%u slots of %zu, %u pictures of %zu, %u workers of %zu)", limit, m->total_bytes, m->slots,
-                             m->slot_bytes, m->pictures, m->picture_bytes, m->workers, m->scratch_bytes);
+                             " (%u slots of %zu, %u pictures of %zu, %u workers of %zu)",
+                             limit, m->total_bytes, m->slots, m->slot_bytes, m->pictures, m->picture_bytes, m->workers,
+                             m->scratch_bytes);
     }
     return 0;
 }

@@ -13,13 +13,13 @@
 
 /* What a batch looks like. */
 struct batch_layout {
-    int rgb_channels, ir_channels;  /* 0, 3; 0, 1, 3 */
-    bool two;                       /* IR in a tensor of its own */
-    bool interleaved;               /* NHWC */
+    int rgb_channels, ir_channels; /* 0, 3; 0, 1, 3 */
+    bool two;                      /* IR in a tensor of its own */
+    bool interleaved;              /* NHWC */
     enum number_type type;
-    uint32_t rows;                  /* samples */
-    struct size_px largest;         /* of any batch, px */
-    uint32_t row_labels;            /* boxes that one sample can have at most */
+    uint32_t rows;          /* samples */
+    struct size_px largest; /* of any batch, px */
+    uint32_t row_labels;    /* boxes that one sample can have at most */
 };
 
 /* Where the memory goes, and how many of each there are. */

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #define ALIGNMENT 64
-#define ROW_SLACK 64    /* the vector code may write past the end of the last row */
+#define ROW_SLACK 64 /* the vector code may write past the end of the last row */
 
 /* Offsets of the parts in the slot's memory. */
 struct parts {
@@ -42,7 +42,7 @@ int slot_init(struct slot *slot, const struct batch_layout *layout, void *owner,
         return error_set(error, ERR_MEMORY, "out of memory for a batch of %zu MB", p.total >> 20);
     madvise(memory, p.total, MADV_HUGEPAGE);
     *slot = (struct slot){.layout = layout, .owner = owner, .memory = memory, .images = memory};
-    slot->label_box = (float (*)[4])(void *)(slot->memory + p.label_box);
+    slot->label_box = (float(*)[4])(void *)(slot->memory + p.label_box);
     slot->label_class = (float *)(void *)(slot->memory + p.label_class);
     slot->label_batch = (float *)(void *)(slot->memory + p.label_batch);
     slot->label_counts = (uint32_t *)(void *)(slot->memory + p.label_counts);
@@ -74,10 +74,11 @@ struct frame_target slot_target(const struct slot *slot, uint32_t row, struct si
     if (l->rgb_channels)
         t.rgb = place_channels(l, slot->images, row, together, 0, size, &t.rgb_plane, &t.rgb_row, &t.rgb_step);
     if (l->ir_channels && l->two)
-        t.ir = place_channels(l, slot->images + find_parts(l).second, row, l->ir_channels, 0, size, &t.ir_plane, &t.ir_row,
-                              &t.ir_step);
+        t.ir = place_channels(l, slot->images + find_parts(l).second, row, l->ir_channels, 0, size, &t.ir_plane,
+                              &t.ir_row, &t.ir_step);
     else if (l->ir_channels)
-        t.ir = place_channels(l, slot->images, row, together, l->rgb_channels, size, &t.ir_plane, &t.ir_row, &t.ir_step);
+        t.ir =
+            place_channels(l, slot->images, row, together, l->rgb_channels, size, &t.ir_plane, &t.ir_row, &t.ir_step);
     return t;
 }
 

@@ -14,24 +14,24 @@ enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_HELD };
 
 struct slot {
     const struct batch_layout *layout;
-    void *owner;                    /* the loader */
+    void *owner; /* the loader */
 
     /* guarded by the loader's mutex */
     enum slot_state state;
-    int64_t batch;                  /* absolute */
+    int64_t batch; /* absolute */
     uint32_t rows_handed, rows_done;
-    uint32_t references;            /* of a held batch: itself, and tensors that were exported */
-    int error_code;                 /* of the first row that failed */
+    uint32_t references; /* of a held batch: itself, and tensors that were exported */
+    int error_code;      /* of the first row that failed */
     uint32_t error_row;
     struct error error;
 
     /* written by the worker of each row, read when all are done */
-    struct size_px size;            /* of this batch, px */
-    ypk_batch_sample *samples;      /* [rows] */
-    uint32_t *label_counts;         /* [rows] */
+    struct size_px size;              /* of this batch, px */
+    ypk_batch_sample *samples;        /* [rows] */
+    uint32_t *label_counts;           /* [rows] */
     float *label_batch, *label_class; /* [rows * row_labels]; of row r from r * row_labels on until slot_collate() */
     float (*label_box)[4];
-    uint8_t *images;                /* the tensors, one behind the other */
+    uint8_t *images; /* the tensors, one behind the other */
     uint8_t *memory;
 };
 

@@ -97,16 +97,16 @@ static void print_text(const struct bench *b, const ypk_loader_stats *s, const c
 }
 
 static json_t *make_json(const struct bench *b, const ypk_loader_stats *s) {
-    return json_pack("{s:f, s:f, s:I, s:I, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f, s:f}, s:{s:I, s:I, s:I}, s:i, s:i, s:I, s:s}",
-                     "samples_per_second", (double)s->samples / s->seconds, "batches_per_second",
-                     (double)s->batches / s->seconds, "samples", (json_int_t)s->samples, "decodes", (json_int_t)s->decodes,
-                     "seconds", s->seconds, "wait_ratio", s->wait_seconds / s->seconds, "ms_per_sample", "read",
-                     per_sample_ms(s->read_seconds, s), "decode", per_sample_ms(s->decode_seconds, s), "resize",
-                     per_sample_ms(s->resize_seconds, s), "warp", per_sample_ms(s->warp_seconds, s), "colour",
-                     per_sample_ms(s->colour_seconds, s), "write", per_sample_ms(s->write_seconds, s), "memory_bytes",
-                     "slots", (json_int_t)s->slot_bytes, "window", (json_int_t)s->window_bytes, "scratch",
-                     (json_int_t)s->scratch_bytes, "workers", (int)s->workers, "slots", (int)s->slots, "step_ms",
-                     (json_int_t)b->step_ms, "verdict", s->verdict);
+    return json_pack(
+        "{s:f, s:f, s:I, s:I, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f, s:f}, s:{s:I, s:I, s:I}, s:i, s:i, s:I, s:s}",
+        "samples_per_second", (double)s->samples / s->seconds, "batches_per_second", (double)s->batches / s->seconds,
+        "samples", (json_int_t)s->samples, "decodes", (json_int_t)s->decodes, "seconds", s->seconds, "wait_ratio",
+        s->wait_seconds / s->seconds, "ms_per_sample", "read", per_sample_ms(s->read_seconds, s), "decode",
+        per_sample_ms(s->decode_seconds, s), "resize", per_sample_ms(s->resize_seconds, s), "warp",
+        per_sample_ms(s->warp_seconds, s), "colour", per_sample_ms(s->colour_seconds, s), "write",
+        per_sample_ms(s->write_seconds, s), "memory_bytes", "slots", (json_int_t)s->slot_bytes, "window",
+        (json_int_t)s->window_bytes, "scratch", (json_int_t)s->scratch_bytes, "workers", (int)s->workers, "slots",
+        (int)s->slots, "step_ms", (json_int_t)b->step_ms, "verdict", s->verdict);
 }
 
 static int measure(const struct bench *b, ypk_dataset *dataset, struct error *error) {
@@ -133,7 +133,8 @@ static int measure(const struct bench *b, ypk_dataset *dataset, struct error *er
         return splits_error(error, &detail);
     ypk_loader_stats s = difference(&after, &before);
     if (b->json)
-        return output_json(make_json(b, &s), EXIT_DONE) == EXIT_DONE ? 0 : error_set(error, ERR_MEMORY, "out of memory");
+        return output_json(make_json(b, &s), EXIT_DONE) == EXIT_DONE ? 0
+                                                                     : error_set(error, ERR_MEMORY, "out of memory");
     print_text(b, &s, info.modalities == (YPK_RGB | YPK_IR) ? "pairs" : "images");
     return 0;
 }
@@ -160,15 +161,17 @@ int cmd_bench(int argc, char **argv) {
     int exit_code;
     loader_args_init(&b.loader);
     const struct args_option own[] = {
-        {"seconds", 't', ARGS_INTEGER, "N", "how long to measure, after a quarter of it to warm up", &b.seconds, 1, 3600},
+        {"seconds", 't', ARGS_INTEGER, "N", "how long to measure, after a quarter of it to warm up", &b.seconds, 1,
+         3600},
         {"step-ms", 0, ARGS_INTEGER, "N", "the training step's length, ms", &b.step_ms, 0, 60000},
         {"json", 0, ARGS_FLAG, NULL, "one JSON object instead of text", &b.json, 0, 0},
     };
     const struct args_spec spec = {
         .command = "bench",
         .operands = "PACK",
-        .summary = "Runs the loader and says how fast batches come, what a sample costs, what bounds the rate, and where the "
-                   "memory goes.",
+        .summary =
+            "Runs the loader and says how fast batches come, what a sample costs, what bounds the rate, and where the "
+            "memory goes.",
         .examples = "  yolopack bench night.ypk --batch 16 --imgsz 640 --step-ms 40\n",
         .options = options,
         .option_count = loader_args_options(options, own, sizeof own / sizeof own[0], &b.loader),

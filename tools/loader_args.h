@@ -12,7 +12,7 @@ struct loader_args {
     const char *split;
     int64_t batch, image_size, workers, prefetch, seed;
     uint64_t memory_limit;
-    int channels, dtype;    /* choices, -1 while not given */
+    int channels, dtype; /* choices, -1 while not given */
     bool eval, rect, fast;
 };
 

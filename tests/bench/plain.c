@@ -52,7 +52,8 @@ static void *decode_files(void *arg) {
             fail("cannot read", path);
         if (tjDecompressHeader3(handle, file.data, file.size, &width, &height, &subsampling, &space) != 0 ||
             bytes_reserve(&pixels, (size_t)width * (size_t)height * 3) != 0 ||
-            tjDecompress2(handle, file.data, file.size, pixels.data, width, 0, height, TJPF_RGB, TJFLAG_ACCURATEDCT) != 0)
+            tjDecompress2(handle, file.data, file.size, pixels.data, width, 0, height, TJPF_RGB, TJFLAG_ACCURATEDCT) !=
+                0)
             fail("cannot decode", path);
         free(path);
     }

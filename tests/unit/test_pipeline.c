@@ -41,8 +41,16 @@ static int run(struct log *log, unsigned jobs, uint64_t first, uint64_t end, con
     void *slots[SLOTS], *workers[16] = {0};
     for (size_t i = 0; i < SLOTS; i++)
         slots[i] = &values[i];
-    struct pipeline p = {.first = first, .end = end, .workers = workers, .job_count = jobs, .slots = slots,
-                         .slot_count = SLOTS, .produce = square, .consume = append, .consume_arg = log, .cancel = cancel};
+    struct pipeline p = {.first = first,
+                         .end = end,
+                         .workers = workers,
+                         .job_count = jobs,
+                         .slots = slots,
+                         .slot_count = SLOTS,
+                         .produce = square,
+                         .consume = append,
+                         .consume_arg = log,
+                         .cancel = cancel};
     return pipeline_run(&p, error);
 }
 
