@@ -151,7 +151,7 @@ static void judge_reindex(void *arg, int rc, const struct error *error, enum fau
 
 /* --------------------------------------------------------------------------------------------------------------------- */
 
-static void make_pack(struct scene *s) {
+static void make_pack(struct scene *s, enum preset preset) {
     struct error error = {0};
     struct pack_result result;
     struct pack_options options;
@@ -159,8 +159,11 @@ static void make_pack(struct scene *s) {
     tiny_set_create(tiny_path(set, s->directory, "set"), 32);
     tiny_options(&options, tiny_path(dataset, set, "data.yaml"), tiny_path(s->pack, s->directory, "out.ypk"));
     options.jobs = 1;
+    options.intake.preset = preset;
+    options.intake.zstd_level = 3;
     FAULT_CHECK_OK(pack_run(&result, &options, &error), &error);
     pack_result_deinit(&result);
+    snapshot_deinit(&s->whole);
     snapshot_take(&s->whole, s->pack);
 }
 
@@ -173,7 +176,16 @@ int main(void) {
       writes[] = {{FAULT_OPEN, EMFILE}, {FAULT_READ, EIO},   {FAULT_WRITE, ENOSPC}, {FAULT_WRITE, EIO},
                   {FAULT_SYNC, EIO},    {FAULT_RENAME, EIO}, {FAULT_ALLOC, ENOMEM}};
     tiny_directory(s.directory);
-    make_pack(&s);
+    make_pack(&s, PRESET_RAW);
+    s.io = YPK_IO_MMAP;
+    fault_loop(&(struct fault_run){.name = "read raw",
+                                   .arg = &s,
+                                   .kind = FAULT_ALLOC,
+                                   .os_errno = ENOMEM,
+                                   .prepare = nothing,
+                                   .run = run_reader,
+                                   .judge = judge_reader});
+    make_pack(&s, PRESET_KEEP);
     for (size_t i = 0; i < sizeof reads / sizeof *reads; i++) {
         struct fault_run r = {.arg = &s, .kind = reads[i].kind, .os_errno = reads[i].os_errno, .prepare = nothing};
         r.run = run_reader;
