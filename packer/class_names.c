@@ -1,7 +1,11 @@
 #include "class_names.h"
 
+#include "suggest.h"
+
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 int class_names_number(struct string_list *out, uint32_t count) {
     char text[16];
@@ -10,5 +14,50 @@ int class_names_number(struct string_list *out, uint32_t count) {
         snprintf(text, sizeof text, "%" PRIu32, i);
         rc = string_list_add(out, text);
     }
+    return rc;
+}
+
+static int refuse_name(const char *name, const struct string_list *names, struct error *error) {
+    const char *near = suggest_nearest(name, (const char *const *)names->items, names->count);
+    if (names->count == 0)
+        return error_set(error, ERR_INPUT, "--classes: %s: the data set names no classes: use their numbers", name);
+    if (near)
+        return error_set(error, ERR_INPUT, "--classes: there is no class %s (did you mean %s?)", name, near);
+    return error_set(error, ERR_INPUT, "--classes: there is no class %s among the %zu of the data set", name,
+                     names->count);
+}
+
+/* The id that one entry of the list means. */
+static int find_class(uint32_t *out, const char *entry, const struct string_list *names, struct error *error) {
+    uint32_t limit = names->count > 0 ? (uint32_t)names->count : INDEX_CLASS_LIMIT;
+    if (*entry == '\0')
+        return error_set(error, ERR_INPUT, "--classes: an entry of the list is empty");
+    if (entry[strspn(entry, "0123456789")] == '\0') {
+        unsigned long id = strlen(entry) < 10 ? strtoul(entry, NULL, 10) : limit;
+        *out = (uint32_t)id;
+        return id < limit ? 0
+                          : error_set(error, ERR_INPUT, "--classes: there is no class %s: they go from 0 to %" PRIu32,
+                                      entry, limit - 1);
+    }
+    for (size_t i = 0; i < names->count; i++)
+        if (strcmp(names->items[i], entry) == 0) {
+            *out = (uint32_t)i;
+            return 0;
+        }
+    return refuse_name(entry, names, error);
+}
+
+int class_filter_parse(uint8_t out[CLASS_FILTER_BYTES], const char *text, const struct string_list *names,
+                       struct error *error) {
+    char *copy = strdup(text);
+    int rc = copy ? 0 : error_set(error, ERR_MEMORY, "out of memory");
+    memset(out, 0, CLASS_FILTER_BYTES);
+    for (char *rest = copy, *entry; rc == 0 && (entry = strsep(&rest, ",")) != NULL;) {
+        uint32_t id = 0;
+        rc = find_class(&id, entry, names, error);
+        if (rc == 0)
+            out[id / 8] |= (uint8_t)(1u << id % 8);
+    }
+    free(copy);
     return rc;
 }

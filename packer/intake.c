@@ -464,6 +464,7 @@ static int take_labels(struct intake *in, const struct sample_source *source, st
     out->counts.rows_dropped = c->dropped;
     out->counts.rows_clamped = c->clamped;
     out->counts.rows_duplicate = c->duplicate;
+    out->counts.rows_filtered = c->filtered;
     if (c->rows == 0 && report_count(&out->report, ACTION_DROPPED) == unreadable) {
         out->counts.background_empty++;
         return note(out, RULE_LABEL_EMPTY, source->label, "the label file has no rows");

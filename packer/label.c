@@ -310,6 +310,10 @@ static int judge_row(struct parser *p) {
     uint32_t class_id, class_count = p->options->class_count;
     if (!decimal_to_integer(&p->class_number, (class_count ? class_count : INDEX_CLASS_LIMIT) - 1, &class_id))
         return drop_class(p);
+    if (p->options->wanted_classes && !(p->options->wanted_classes[class_id / 8] >> class_id % 8 & 1)) {
+        p->out->counts.filtered++;
+        return 0;
+    }
     rc = check_values(p, shape, &valid);
     if (rc != 0 || !valid)
         return rc;
@@ -341,6 +345,22 @@ static int note_mixed(struct parser *p) {
         return 0;
     return report_add(p->report, RULE_ROW_MIXED, p->path, box > polygon ? box : polygon, 1, (struct span){0},
                       "line %llu is a box, line %llu a polygon", (unsigned long long)box, (unsigned long long)polygon);
+}
+
+static int note_filtered(struct parser *p, uint64_t before) {
+    uint64_t count = p->out->counts.filtered - before;
+    if (count == 0)
+        return 0;
+    return report_add(p->report, RULE_ROW_FILTERED, p->path, 0, 0, (struct span){0},
+                      "%llu row%s of classes that --classes leaves out", (unsigned long long)count,
+                      count == 1 ? "" : "s");
+}
+
+/* Boxes of two classes in one place are two boxes still. */
+static void make_single_class(struct label_set *out, size_t first_byte) {
+    for (size_t i = first_byte; i < out->labels.size; i += sizeof(struct index_label))
+        ((struct index_label *)(void *)(out->labels.data + i))->class_id = 0;
+    out->counts.min_class = out->counts.max_class = 0;
 }
 
 static int parse_lines(struct parser *p, struct span text) {
@@ -376,9 +396,15 @@ int label_parse(struct label_set *out, struct span text, const char *path, const
         text = (struct span){text.data + 3, text.size - 3};
     if (text.size == 0)
         return 0;
+    uint64_t filtered = out->counts.filtered;
+    size_t first_byte = out->labels.size;
     int rc = seen_init(&p, text);
     if (rc == 0)
         rc = parse_lines(&p, text);
+    if (rc == 0)
+        rc = note_filtered(&p, filtered);
+    if (options->single_class)
+        make_single_class(out, first_byte);
     return rc != 0 ? rc : note_mixed(&p);
 }
 

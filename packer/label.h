@@ -7,17 +7,21 @@
 #include "index.h"
 #include "report.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct label_options {
     uint8_t task;                      /* enum index_task */
     uint32_t class_count;              /* 0: unknown, any class up to INDEX_CLASS_LIMIT - 1 is right */
     int keypoint_count, keypoint_dims; /* pose */
+    const uint8_t *wanted_classes;     /* a bit for each id up to INDEX_CLASS_LIMIT, borrowed; NULL: all */
+    bool single_class;                 /* every id becomes 0, after duplicates were looked for */
 };
 
 struct label_counts {
-    uint64_t rows; /* = kept + dropped + duplicate */
+    uint64_t rows; /* = kept + dropped + duplicate + filtered */
     uint64_t kept, dropped, duplicate;
+    uint64_t filtered;             /* of a class that is not wanted */
     uint64_t clamped;              /* among the kept */
     uint32_t max_class, min_class; /* class ids of the kept rows; 0, 0 when kept is 0 */
 };
@@ -42,6 +46,8 @@ struct label_set {
  * - a coordinate (or width, height) outside 0-1 by at most 0.01 is clamped and counted; further out: ROW_RANGE. Width
  *   and height over 0 (ROW_SIZE). A box that spills over the edge while its values are in 0-1 is kept bit for bit.
  *   Not finite, or longer than 128 characters: ROW_NUMBER.
+ * - a row of a class that is not wanted is left out and counted as soon as its class is known to be one; the file is
+ *   noted in one line.
  * - an exact duplicate (same class, same values after parsing) of an earlier row of the file is removed and counted.
  * - values are the float32 nearest to the decimal; minus zero becomes zero.
  * Rows of the report name `path`, line and column (bytes from 1, after a BOM): one for each row dropped, clamped or

@@ -9,6 +9,7 @@
 #ifndef YPK_PACKER_PACK_H
 #define YPK_PACKER_PACK_H
 
+#include "class_names.h"
 #include "error.h"
 #include "intake.h"
 #include "pair.h"
@@ -20,19 +21,29 @@
 
 struct pack_progress {
     const char *split;
-    uint64_t done, total;           /* samples of this split */
-    uint64_t source_bytes;          /* read so far in this split */
+    uint64_t done, total;  /* samples of this split */
+    uint64_t source_bytes; /* read so far in this split */
+};
+
+/* One of the parts that a data set is packed in, on several machines, to be merged. */
+struct pack_part {
+    uint32_t number, count; /* 0 … count - 1; count 0: not a part, but the whole */
+    uint64_t set_hash;      /* select_hash() of the samples before they were cut in parts */
 };
 
 struct pack_options {
     struct pair_options source;
     struct intake_options intake;
-    const char *task;               /* --task, or NULL: as data.yaml says, else detect */
-    const char *output;             /* the pack's directory; NULL: pack_default_output() */
+    double fraction;     /* of each split's samples, see select_fraction() */
+    const char *classes; /* --classes: "0,2,7" or "person,car"; NULL: all */
+    struct pack_part part;
+    const char *task;   /* --task, or NULL: as data.yaml says, else detect */
+    const char *output; /* the pack's directory; NULL: pack_default_output() */
     uint64_t shard_bytes;
-    unsigned jobs;                  /* 0: cpus_available() */
+    unsigned jobs; /* 0: cpus_available() */
     bool resume, strict, check_only;
-    double max_rejects;             /* fraction of the samples */
+    bool append;        /* to the pack at `output`: what it does not have yet, by name */
+    double max_rejects; /* fraction of the samples */
     const atomic_bool *cancel;
     void (*on_sources)(void *arg, const struct source_set *sources);
     void (*on_progress)(void *arg, const struct pack_progress *progress); /* from the writer's thread, often */
@@ -42,29 +53,39 @@ void pack_options_init(struct pack_options *options); /* the documented defaults
 
 struct pack_split_result {
     char name[48];
-    char same_as[48];               /* "" or the split it shares its samples with */
+    char same_as[48]; /* "" or the split it shares its samples with */
     struct intake_counts counts;
     uint64_t shard_count, index_bytes, content_hash;
 };
 
 struct pack_result {
-    char *output;                   /* where the pack is, or would have been */
+    char *output; /* where the pack is, or would have been */
     struct pack_split_result splits[8];
     size_t split_count;
-    struct intake_counts total;     /* of the splits that are not shared */
+    struct intake_counts total; /* of the splits that are not shared */
+    struct intake_counts added; /* what of it this run has packed: all, unless it appends */
+    struct pack_part part;
     uint64_t class_count;
-    uint64_t pack_bytes;            /* all files of the pack */
+    uint64_t pack_bytes; /* all files of the pack */
     struct report report;
     bool published;
-    bool resumed, restarted;        /* an unfinished run was there: continued, or thrown away */
-    bool resumable;                 /* not published, but --resume can go on */
-    bool too_many_rejects;          /* stopped for max_rejects or strict: nothing was published */
+    bool resumed, restarted; /* an unfinished run was there: continued, or thrown away */
+    bool unchanged;          /* nothing to append: the pack is as it was */
+    bool resumable;          /* not published, but --resume can go on */
+    bool too_many_rejects;   /* stopped for max_rejects or strict: nothing was published */
 };
 
-/* Packs, or (check_only) only checks. 0 when published, or checked. ERR_INPUT with result->too_many_rejects set when the
+/* Packs, or (check_only) only checks. 0 when published, checked, or unchanged. ERR_INPUT with result->too_many_rejects set when the
  * policy forbids publication; result->report is filled then too. Deinit the result either way. */
 int pack_run(struct pack_result *result, const struct pack_options *options, struct error *error);
 void pack_result_deinit(struct pack_result *result);
+
+/* The set whose smallest id is 1 and whose largest is one too many gets one hint, not a thousand rows alone. `names`: how
+ * many classes the data set names. 0 or ERR_MEMORY. */
+int pack_hint_ids(struct report *report, struct class_range classes, size_t names);
+
+/* Writes report.tsv and report.json into `directory`. */
+int pack_write_report(const struct report *report, const char *directory, struct error *error);
 
 /* "night.ypk" for "datasets/night/" and for "datasets/night/data.yaml". malloc'ed, NULL if memory ran out. */
 char *pack_default_output(const char *dataset);

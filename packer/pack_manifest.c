@@ -28,19 +28,34 @@ static json_t *string_array(const struct string_list *list) {
     return array;
 }
 
+/* null: all */
+static json_t *class_array(const uint8_t *wanted) {
+    json_t *array = wanted ? json_array() : json_null();
+    for (uint32_t id = 0; wanted && array && id < INDEX_CLASS_LIMIT; id++) {
+        if ((wanted[id / 8] >> id % 8 & 1) && json_array_append_new(array, json_integer(id)) != 0) {
+            json_decref(array);
+            array = NULL;
+        }
+    }
+    return array;
+}
+
 json_t *pack_manifest_options(const struct pack_options *options, const struct source_set *sources) {
     const struct intake_options *in = &options->intake;
     char norm[80];
     snprintf(norm, sizeof norm, "%s:%.9g,%.9g", normalise_names[in->ir_norm.kind], in->ir_norm.low, in->ir_norm.high);
-    return json_pack("{s:s, s:i, s:i, s:i, s:s, s:b, s:i, s:s, s:I, s:I, s:f, s:I, s:s, s:i, s:i, s:s, s:s, s:o}",
-                     "preset", preset_names[in->preset], "imgsz", in->image_size_px, "quality", in->quality,
-                     "zstd_level", in->zstd_level, "check", in->check == CHECK_FULL ? "full" : "header", "ignore_exif",
-                     in->ignore_exif, "ir_depth", in->ir_depth == 16 ? 16 : 8, "ir_norm", norm, "pixel_limit",
-                     (json_int_t)in->pixel_limit, "file_limit_bytes", (json_int_t)in->file_limit_bytes,
-                     "aspect_tolerance", in->aspect_tolerance, "shard_bytes", (json_int_t)options->shard_bytes, "task",
-                     task_names[in->label.task], "keypoints", in->label.keypoint_count, "keypoint_dims",
-                     in->label.keypoint_dims, "libjpeg_turbo", jpeg_library_version(), "lmdb", shard_library_version(),
-                     "names", string_array(&sources->names));
+    return json_pack(
+        "{s:s, s:i, s:i, s:i, s:s, s:b, s:i, s:s, s:I, s:I, s:f, s:I, s:s, s:i, s:i, s:s, s:s, s:f, s:o, s:b, "
+        "s:I, s:o}",
+        "preset", preset_names[in->preset], "imgsz", in->image_size_px, "quality", in->quality, "zstd_level",
+        in->zstd_level, "check", in->check == CHECK_FULL ? "full" : "header", "ignore_exif", in->ignore_exif,
+        "ir_depth", in->ir_depth == 16 ? 16 : 8, "ir_norm", norm, "pixel_limit", (json_int_t)in->pixel_limit,
+        "file_limit_bytes", (json_int_t)in->file_limit_bytes, "aspect_tolerance", in->aspect_tolerance, "shard_bytes",
+        (json_int_t)options->shard_bytes, "task", task_names[in->label.task], "keypoints", in->label.keypoint_count,
+        "keypoint_dims", in->label.keypoint_dims, "libjpeg_turbo", jpeg_library_version(), "lmdb",
+        shard_library_version(), "fraction", options->fraction, "classes", class_array(in->label.wanted_classes),
+        "single_cls", in->label.single_class, "source_classes", (json_int_t)in->label.class_count, "names",
+        string_array(&sources->names));
 }
 
 static int hash_chunk(const char *text, size_t size, void *state) {
@@ -70,6 +85,37 @@ static json_t *counts_object(const struct intake_counts *counts) {
     INTAKE_COUNTS(X)
 #undef X
     return object;
+}
+
+bool pack_manifest_counts(struct intake_counts *out, const json_t *counts) {
+    bool valid = true;
+#define X(name)                                                                                                        \
+    valid = valid && json_is_integer(json_object_get(counts, #name)) &&                                                \
+            json_integer_value(json_object_get(counts, #name)) >= 0;                                                   \
+    out->name = valid ? (uint64_t)json_integer_value(json_object_get(counts, #name)) : 0;
+    INTAKE_COUNTS(X)
+#undef X
+    return valid;
+}
+
+bool pack_manifest_part(struct pack_part *out, const json_t *part) {
+    *out = (struct pack_part){0};
+    if (!part)
+        return true;
+    const char *hash = json_string_value(json_object_get(part, "set_xxh3"));
+    json_int_t number = json_integer_value(json_object_get(part, "number"));
+    json_int_t count = json_integer_value(json_object_get(part, "of"));
+    if (!hash || number < 0 || count <= number || count > UINT32_MAX)
+        return false;
+    *out = (struct pack_part){(uint32_t)number, (uint32_t)count, strtoull(hash, NULL, 16)};
+    return true;
+}
+
+static json_t *part_object(const struct pack_part *part) {
+    char hash[20];
+    snprintf(hash, sizeof hash, "%016" PRIx64, part->set_hash);
+    return json_pack("{s:I, s:I, s:s}", "number", (json_int_t)part->number, "of", (json_int_t)part->count, "set_xxh3",
+                     hash);
 }
 
 static json_t *split_object(const struct pack_split_result *split) {
@@ -127,9 +173,15 @@ static json_t *manifest_object(const json_t *options, const struct pack_result *
             splits = NULL;
         }
     }
-    return json_pack("{s:i, s:s, s:o, s:o, s:O, s:o, s:o, s:O}", "version", MANIFEST_VERSION, "task", task_names[task],
-                     "classes", string_array(classes), "splits", splits, "options", options, "counts",
-                     counts_object(&result->total), "report", report_object(&result->report), "files", files);
+    json_t *object =
+        json_pack("{s:i, s:s, s:o, s:o, s:O, s:o, s:o, s:O}", "version", MANIFEST_VERSION, "task", task_names[task],
+                  "classes", string_array(classes), "splits", splits, "options", options, "counts",
+                  counts_object(&result->total), "report", report_object(&result->report), "files", files);
+    if (object && result->part.count > 0 && json_object_set_new(object, "part", part_object(&result->part)) != 0) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
 }
 
 static uint64_t sum_bytes(const json_t *files) {

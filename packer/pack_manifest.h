@@ -10,6 +10,11 @@
 /* Everything besides the source files that decides a pack's bytes: options, class names, versions. NULL: out of memory. */
 json_t *pack_manifest_options(const struct pack_options *options, const struct source_set *sources);
 
+/* Of a pack that is there: the counts of a split, and which part it is (none: NULL). False if they are not as written
+ * here. */
+bool pack_manifest_counts(struct intake_counts *out, const json_t *counts);
+bool pack_manifest_part(struct pack_part *out, const json_t *part);
+
 /* XXH3-64 of that object. */
 int pack_manifest_fingerprint(uint64_t *out, const json_t *options, struct error *error);
 

@@ -22,8 +22,8 @@ struct split_run {
     struct pack_split_result *result;
     struct report *report;
     struct class_range *classes;
-    uint64_t row_count; /* samples packed so far */
-    uint64_t part_count;
+    uint64_t row_count;              /* samples of the split packed so far: the next record's id */
+    uint64_t part_first, part_count; /* number of the first part of this run, and of the next; shards have the same */
 
     /* of the shard that is open */
     struct shard_writer *writer;
@@ -361,7 +361,7 @@ static int run_pipeline(struct split_run *run, struct pack_workers *workers, str
     };
     begin_part(run, run->part.end);
     rc = pipeline_run(&pipeline, error);
-    if (rc == 0 && run->directory && (run->part.end > run->part.first || run->part_count == 0))
+    if (rc == 0 && run->directory && (run->part.end > run->part.first || run->part_count == run->part_first))
         rc = end_part(run, error);
 out:
     free(args);
@@ -371,8 +371,8 @@ out:
 
 int pack_split_run(struct pack_split_result *result, struct report *report, struct class_range *classes,
                    const struct pack_options *options, const struct source_set *sources,
-                   const struct split_source *split, struct pack_workers *workers, const char *directory, bool resume,
-                   struct error *error) {
+                   const struct split_source *split, const struct index_view *base, struct pack_workers *workers,
+                   const char *directory, bool resume, struct error *error) {
     struct split_run run = {.options = options,
                             .sources = sources,
                             .split = split,
@@ -380,6 +380,10 @@ int pack_split_run(struct pack_split_result *result, struct report *report, stru
                             .result = result,
                             .report = report,
                             .classes = classes};
+    if (base) {
+        run.row_count = base->sample_count;
+        run.part_first = run.part_count = base->shard_count;
+    }
     snprintf(result->name, sizeof result->name, "%s", split->name);
 
     int rc = directory && resume ? resume_parts(&run, error) : 0;
@@ -405,7 +409,7 @@ static int make_class_part(struct bytes *out, const struct index_meta *meta, con
     return rc;
 }
 
-static int open_parts(struct part **parts, uint64_t *count, const char *directory, const char *prefix,
+static int open_parts(struct part **parts, uint64_t *count, const char *directory, const char *prefix, uint64_t first,
                       struct error *error) {
     uint64_t capacity = 0;
     int rc = 0;
@@ -418,7 +422,7 @@ static int open_parts(struct part **parts, uint64_t *count, const char *director
             *parts = grown;
         }
         struct error fault = {0};
-        char *path = name_in(directory, prefix, *count, part_name);
+        char *path = name_in(directory, prefix, first + *count, part_name);
         rc = path ? part_open(&(*parts)[*count], path, &fault) : error_set(&fault, ERR_MEMORY, "out of memory");
         free(path);
         if (rc != 0 && rc != ERR_NOT_FOUND && error)
@@ -446,31 +450,40 @@ static int write_index(struct pack_split_result *result, const char *directory, 
     return 0;
 }
 
-int pack_split_finish(struct pack_split_result *result, const char *directory, const struct index_meta *meta,
-                      const struct string_list *classes, struct error *error) {
-    struct part *parts = NULL;
-    struct index_view *views = NULL;
+int pack_split_join(struct pack_split_result *result, const char *directory, const struct index_meta *meta,
+                    const struct string_list *classes, struct index_view *views, uint64_t count,
+                    uint64_t new_generation, struct error *error) {
     struct bytes class_part = {0}, index = {0};
-    uint64_t count = 0;
-
-    int rc = open_parts(&parts, &count, directory, result->name, error);
+    int rc = make_class_part(&class_part, meta, classes, error);
     if (rc == 0)
-        rc = make_class_part(&class_part, meta, classes, error);
-    if (rc == 0 && !(views = calloc(count + 1, sizeof *views)))
-        rc = error_set(error, ERR_MEMORY, "out of memory for %llu parts", (unsigned long long)count);
-    if (rc == 0) {
-        for (uint64_t i = 0; i < count; i++)
-            views[i] = parts[i].view;
         rc = index_parse(&views[count], (struct span){class_part.data, class_part.size}, error);
-    }
     if (rc == 0)
-        rc = index_merge(&index, views, count + 1, 0, error);
+        rc = index_merge(&index, views, count + 1, new_generation, error);
     if (rc == 0)
         rc = write_index(result, directory, &index, error);
-    for (uint64_t i = 0; i < count; i++)
-        part_close(&parts[i]);
     bytes_deinit(&index);
     bytes_deinit(&class_part);
+    return rc;
+}
+
+int pack_split_finish(struct pack_split_result *result, const char *directory, const struct index_meta *meta,
+                      const struct string_list *classes, const struct index_view *base, struct error *error) {
+    struct part *parts = NULL;
+    struct index_view *views = NULL;
+    uint64_t count = 0, before = base ? 1 : 0;
+
+    int rc = open_parts(&parts, &count, directory, result->name, base ? base->shard_count : 0, error);
+    if (rc == 0 && !(views = calloc(before + count + 1, sizeof *views)))
+        rc = error_set(error, ERR_MEMORY, "out of memory for %llu parts", (unsigned long long)count);
+    if (rc == 0) {
+        if (base)
+            views[0] = *base;
+        for (uint64_t i = 0; i < count; i++)
+            views[before + i] = parts[i].view;
+        rc = pack_split_join(result, directory, meta, classes, views, before + count, before, error);
+    }
+    for (uint64_t i = 0; i < count; i++)
+        part_close(&parts[i]);
     free(views);
     free(parts);
     return rc;

@@ -22,7 +22,7 @@ struct part_source {
     struct intake_counts counts;
 };
 
-/* The fingerprint of a list of samples grows by one. */
+/* The fingerprint of a list grows by one: of samples, or of what else a run depends on. */
 uint64_t part_chain(uint64_t chain, uint64_t sample_fingerprint);
 
 /* "train-00003.part" into a buffer of INDEX_SHARD_NAME_BYTES. */

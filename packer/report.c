@@ -214,6 +214,36 @@ int report_parse(struct report *out, struct span rows, struct error *error) {
     return 0;
 }
 
+int report_parse_tsv(struct report *out, struct span text, struct error *error) {
+    size_t head = sizeof REPORT_HEAD - 1;
+    *out = (struct report){0};
+    if (text.size < head || memcmp(text.data, REPORT_HEAD, head) != 0)
+        return error_set(error, ERR_CORRUPT, "report: does not begin with the head line of one");
+    return report_parse(out, (struct span){text.data + head, text.size - head}, error);
+}
+
+int report_append_except(struct report *to, const struct report *from, bool (*left_out)(enum report_rule rule)) {
+    struct span fields[FIELD_COUNT];
+    size_t before = to->rows.size;
+    uint64_t counts[RULE_COUNT] = {0};
+    for (size_t at = 0, size = 0; at < from->rows.size; at += size) {
+        struct span rest = {from->rows.data + at, from->rows.size - at};
+        int rule = split_row(fields, &size, rest) ? find_rule(fields) : -1;
+        if (rule < 0)
+            break; /* cannot be */
+        if (left_out((enum report_rule)rule))
+            continue;
+        if (bytes_append(&to->rows, rest.data, size) != 0) {
+            to->rows.size = before;
+            return ERR_MEMORY;
+        }
+        counts[rule]++;
+    }
+    for (int i = 0; i < RULE_COUNT; i++)
+        to->counts[i] += counts[i];
+    return 0;
+}
+
 uint64_t report_count(const struct report *r, enum report_action action) {
     uint64_t sum = 0;
     for (int i = 0; i < RULE_COUNT; i++)

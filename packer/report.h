@@ -11,6 +11,7 @@
 #include "bytes.h"
 #include "error.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What a rule does to the thing it names. */
@@ -54,6 +55,7 @@ enum report_action {
     X(ROW_SIZE, "row-size", ACTION_DROPPED, "row whose box has no area", "remove the row")                             \
     X(ROW_CLAMPED, "row-clamped", ACTION_CLAMPED, "row clamped to the picture", "")                                    \
     X(ROW_DUPLICATE, "row-duplicate", ACTION_NOTE, "duplicate row removed", "")                                        \
+    X(ROW_FILTERED, "row-filtered", ACTION_NOTE, "label file with rows that --classes leaves out", "")                 \
     X(ROW_MIXED, "row-mixed", ACTION_NOTE, "file with boxes and polygons", "")                                         \
     X(LABEL_MISSING, "label-missing", ACTION_NOTE, "background image (no label file)", "")                             \
     X(LABEL_EMPTY, "label-empty", ACTION_NOTE, "background image (empty label file)", "")                              \
@@ -68,6 +70,9 @@ enum report_action {
     X(PAIR_ASPECT, "pair-aspect", ACTION_NOTE, "pair whose aspect ratios differ", "")                                  \
     X(FILE_SKIPPED, "file-skipped", ACTION_NOTE, "file skipped", "")                                                   \
     X(SPLIT_SHARED, "split-shared", ACTION_NOTE, "split that names the same images as another", "")                    \
+    X(SAMPLES_LEFT, "samples-left-out", ACTION_NOTE, "split of which --fraction takes a part", "")                     \
+    X(SOURCE_CHANGED, "source-changed", ACTION_NOTE, "sample whose source changed after it was packed",                \
+      "pack the data set anew")                                                                                        \
     X(YAML_KEY, "yaml-key", ACTION_NOTE, "unknown key in data.yaml", "correct or remove it")
 
 enum report_rule {
@@ -98,8 +103,12 @@ struct report {
 int report_add(struct report *r, enum report_rule rule, const char *path, uint64_t line, uint64_t column,
                struct span value, const char *format, ...) __attribute__((format(printf, 7, 8)));
 int report_append(struct report *to, const struct report *from);
+/* Without the rows of rules for which `left_out` is true; the rows passed report_parse(). */
+int report_append_except(struct report *to, const struct report *from, bool (*left_out)(enum report_rule rule));
 /* Rows of an earlier run, counts rebuilt; `out` is overwritten. ERR_CORRUPT if a row is none, ERR_MEMORY. */
 int report_parse(struct report *out, struct span rows, struct error *error);
+/* The same from the text of a report.tsv, with its head line. */
+int report_parse_tsv(struct report *out, struct span text, struct error *error);
 uint64_t report_count(const struct report *r, enum report_action action);
 void report_clear(struct report *r); /* empties, keeps memory */
 void report_deinit(struct report *r);

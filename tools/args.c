@@ -312,8 +312,10 @@ static int refused(const struct args_spec *spec, int value, const char *word) {
 }
 
 static bool take_operands(struct args *out, const struct args_spec *spec, int count, char **operands, int *exit_code) {
-    if (count == spec->operand_count) {
-        for (int i = 0; i < count; i++)
+    out->list = operands;
+    out->list_count = count;
+    if (count == spec->operand_count || (count > spec->operand_count && spec->more_operands)) {
+        for (int i = 0; i < spec->operand_count; i++)
             out->operands[i] = operands[i];
         return true;
     }

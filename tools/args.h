@@ -41,13 +41,16 @@ struct args_spec {
     const char *examples; /* lines, each with its newline */
     const struct args_option *options;
     size_t option_count; /* at most ARGS_OPTION_LIMIT */
-    int operand_count;   /* exactly so many are wanted */
+    int operand_count;   /* exactly so many are wanted, */
+    bool more_operands;  /* or more than that */
 };
 
 enum { ARGS_OPTION_LIMIT = 40, ARGS_OPERAND_LIMIT = 2 };
 
 struct args {
     const char *operands[ARGS_OPERAND_LIMIT];
+    char **list; /* [list_count]: all operands, in argv */
+    int list_count;
     bool given[ARGS_OPTION_LIMIT];
 };
 

@@ -1,6 +1,8 @@
 #include "commands.h"
 
 #include "args.h"
+#include "file.h"
+#include "index.h"
 #include "output.h"
 #include "splits.h"
 
@@ -8,6 +10,11 @@
 #include <string.h>
 
 enum { CODEC_COUNT = 5 };
+
+/* What one packing added to a split. */
+struct generation {
+    uint64_t samples, shards;
+};
 
 /* What one pass over the index rows of a split finds. */
 struct survey {
@@ -17,6 +24,8 @@ struct survey {
     uint64_t side_count[4];
     uint64_t codec_count[2][CODEC_COUNT]; /* [RGB, IR][codec] */
     uint64_t transcoded, gray, background;
+    struct generation *generations; /* [generation_count] */
+    uint64_t generation_count;
 };
 
 static int compare_u32(const void *a, const void *b) {
@@ -36,6 +45,7 @@ static void survey_image(struct survey *v, int modality, const ypk_image *image)
 
 static void survey_deinit(struct survey *v) {
     free(v->class_counts);
+    free(v->generations);
     for (int i = 0; i < 4; i++)
         free(v->sides[i]);
 }
@@ -66,6 +76,42 @@ static int survey_run(struct survey *v, const ypk_dataset *dataset, struct error
     for (int i = 0; i < 4; i++)
         qsort(v->sides[i], v->side_count[i], sizeof *v->sides[i], compare_u32);
     return 0;
+}
+
+/* Shards belong to the generation that their first sample is in. */
+static int count_generations(struct survey *v, const struct index_view *view, struct error *error) {
+    int rc = 0;
+    v->generations = calloc((size_t)view->generation_count, sizeof *v->generations);
+    if (v->generations == NULL)
+        return error_set(error, ERR_MEMORY, "out of memory");
+    v->generation_count = view->generation_count;
+    uint64_t shard = 0;
+    for (uint64_t i = 0; rc == 0 && i < view->generation_count; i++) {
+        struct index_generation g;
+        struct index_shard s;
+        rc = index_generation(view, i, &g, error);
+        v->generations[i].samples = g.sample_count;
+        for (; rc == 0 && shard < view->shard_count; shard++, v->generations[i].shards++)
+            if ((rc = index_shard(view, shard, &s, error)) != 0 || s.first_sample >= g.first_sample + g.sample_count)
+                break;
+    }
+    return rc;
+}
+
+static int survey_generations(struct survey *v, const char *pack, struct error *error) {
+    struct span map = {0};
+    struct index_view view;
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s.index", pack, v->info.split) < 0)
+        return error_set(error, ERR_MEMORY, "out of memory");
+    int rc = file_map(&map, path, error);
+    if (rc == 0)
+        rc = index_parse(&view, map, error);
+    if (rc == 0)
+        rc = count_generations(v, &view, error);
+    file_unmap(&map);
+    free(path);
+    return rc;
 }
 
 /* ---- for people -------------------------------------------------------------------------------------------------- */
@@ -117,6 +163,11 @@ static void print_survey(const struct survey *v, const ypk_dataset *dataset) {
     printf("%s, %s, %s in %s, content %s\n", text_counted(v->info.label_count, "box").text,
            text_counted(v->background, "background").text, text_bytes(v->info.payload_bytes).text,
            text_counted(v->info.shard_count, "shard").text, text_hash(v->info.content_hash).text);
+    for (uint64_t i = 0; v->generation_count > 1 && i < v->generation_count; i++) {
+        printf("  %-8s %s in %s\n", i == 0 ? "packed" : "appended",
+               text_counted(v->generations[i].samples, "sample").text,
+               text_counted(v->generations[i].shards, "shard").text);
+    }
     print_sizes(v, 0);
     print_sizes(v, 1);
     if (v->transcoded > 0 || v->gray > 0)
@@ -163,18 +214,27 @@ static json_t *modality_json(const struct survey *v, int modality) {
                      side_json(v, 2 * modality), "height", side_json(v, 2 * modality + 1), "codecs", codecs);
 }
 
+static json_t *generations_json(const struct survey *v) {
+    json_t *list = json_array();
+    for (uint64_t i = 0; i < v->generation_count; i++)
+        json_array_append_new(list, json_pack("{s:I, s:I}", "samples", (json_int_t)v->generations[i].samples, "shards",
+                                              (json_int_t)v->generations[i].shards));
+    return list;
+}
+
 static json_t *survey_json(const struct survey *v, const ypk_dataset *dataset, const char *same_as) {
     json_t *classes = json_array();
     for (uint32_t i = 0; i < v->info.class_count; i++)
         json_array_append_new(classes,
                               json_pack("{s:o, s:I}", "name", output_json_name(ypk_dataset_class_name(dataset, i)),
                                         "boxes", (json_int_t)v->class_counts[i]));
-    return json_pack("{s:s, s:s?, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "name", v->info.split,
+    return json_pack("{s:s, s:s?, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o, s:o}", "name", v->info.split,
                      "same_as", same_as, "samples", (json_int_t)v->info.sample_count, "boxes",
                      (json_int_t)v->info.label_count, "background", (json_int_t)v->background, "transcoded",
                      (json_int_t)v->transcoded, "gray", (json_int_t)v->gray, "shards", (json_int_t)v->info.shard_count,
-                     "bytes", (json_int_t)v->info.payload_bytes, "content_hash", output_json_hash(v->info.content_hash),
-                     "rgb", modality_json(v, 0), "ir", modality_json(v, 1), "classes", classes);
+                     "generations", generations_json(v), "bytes", (json_int_t)v->info.payload_bytes, "content_hash",
+                     output_json_hash(v->info.content_hash), "rgb", modality_json(v, 0), "ir", modality_json(v, 1),
+                     "classes", classes);
 }
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */
@@ -191,6 +251,8 @@ static int show_split(const struct splits *splits, const char *name, const char 
         rc = survey_init(&survey, dataset, error);
     if (rc == 0)
         rc = survey_run(&survey, dataset, error);
+    if (rc == 0)
+        rc = survey_generations(&survey, splits->pack, error);
     if (rc == 0 && list != NULL)
         json_array_append_new(list, survey_json(&survey, dataset, same_as));
     else if (rc == 0)

@@ -1,12 +1,16 @@
 #include "commands.h"
 
 #include "output.h"
+#include "select.h"
 #include "summary.h"
+
+#include <stdio.h>
+#include <string.h>
 
 struct pack_args {
     struct dataset_args dataset;
     int preset, ir_depth;
-    const char *ir_norm;
+    const char *ir_norm, *part;
     int64_t image_size_px, quality, zstd_level;
 };
 
@@ -25,10 +29,11 @@ static bool apply_preset(struct pack_args *p, const struct args *args, const str
     else if (intake->preset == PRESET_RAW && args_given(args, spec, "quality"))
         args_mistake(spec, "--quality has no effect with --preset raw, which stores no JPEG");
     else if (intake->preset != PRESET_RAW && p->ir_depth != IR_DEPTH_16 && args_given(args, spec, "zstd-level"))
-        args_mistake(spec,
-                     "--zstd-level has no effect with --preset %s, which stores JPEG (--preset raw and --ir-depth 16 use "
-                     "zstd)",
-                     intake->preset == PRESET_KEEP ? "keep" : "train");
+        args_mistake(
+            spec,
+            "--zstd-level has no effect with --preset %s, which stores JPEG (--preset raw and --ir-depth 16 use "
+            "zstd)",
+            intake->preset == PRESET_KEEP ? "keep" : "train");
     else
         return true;
     return false;
@@ -49,6 +54,25 @@ static bool apply_ir(struct pack_args *p, const struct args *args, const struct 
     return false;
 }
 
+/* "K/N" */
+static bool apply_part(struct pack_args *p, const struct args *args, const struct args_spec *spec) {
+    char end;
+    unsigned number, count;
+    if (p->part == NULL)
+        return true;
+    if (strspn(p->part, "0123456789/") != strlen(p->part) || sscanf(p->part, "%9u/%9u%c", &number, &count, &end) != 2 ||
+        number >= count || count > SELECT_PART_LIMIT) {
+        args_mistake(spec, "--part %s: it takes K/N, part K of N: 0/4 to 3/4, say", p->part);
+        return false;
+    }
+    if (args_given(args, spec, "append")) {
+        args_mistake(spec, "--append adds to a whole pack, --part makes one part: merge the parts first");
+        return false;
+    }
+    p->dataset.pack.part = (struct pack_part){.number = number, .count = count};
+    return true;
+}
+
 static void print_hints(const struct summary *s, const struct pack_result *result) {
     const struct report *report = &result->report;
     if (result->published) {
@@ -59,7 +83,13 @@ static void print_hints(const struct summary *s, const struct pack_result *resul
         if (s->args->quiet)
             return;
         output_label(stderr, STYLE_PLAIN, "next");
+        if (result->part.count > 0) {
+            fprintf(stderr, "when all %u parts are there: yolopack merge PART... -o PACK\n", result->part.count);
+            return;
+        }
         fprintf(stderr, "yolopack view %s -o look.png     yolopack verify %s\n", result->output, result->output);
+    } else if (result->unchanged && !s->args->quiet) {
+        summary_print_rows(stderr, report, 20);
     } else if (result->too_many_rejects) {
         summary_print_rows(stderr, report, 20);
         fprintf(stderr, "          every one: yolopack check %s --report report.tsv\n", s->args->pack.source.dataset);
@@ -114,6 +144,8 @@ int cmd_pack(int argc, char **argv) {
          &p.ir_norm, 0, 0},
         {"shard-size", 0, ARGS_BYTES, "SIZE", "bytes of a shard file", &p.dataset.pack.shard_bytes, 1 << 20,
          INT64_C(1) << 46},
+        {"part", 0, ARGS_TEXT, "K/N", "pack part K of N (0 to N-1), for yolopack merge", &p.part, 0, 0},
+        {"append", 0, ARGS_FLAG, NULL, "add to PACK what it does not have yet, by name", &p.dataset.pack.append, 0, 0},
         {"resume", 0, ARGS_FLAG, NULL, "go on with a run that was interrupted", &p.dataset.pack.resume, 0, 0},
     };
     const struct args_spec spec = {
@@ -129,7 +161,8 @@ int cmd_pack(int argc, char **argv) {
     };
     if (!args_parse(&args, &spec, argc, argv, &exit_code))
         return exit_code;
-    if (!dataset_args_apply(&p.dataset, &args, &spec) || !apply_preset(&p, &args, &spec) || !apply_ir(&p, &args, &spec))
+    if (!dataset_args_apply(&p.dataset, &args, &spec) || !apply_preset(&p, &args, &spec) ||
+        !apply_ir(&p, &args, &spec) || !apply_part(&p, &args, &spec))
         return EXIT_USAGE;
     return run(&p);
 }

@@ -22,6 +22,7 @@ static const struct command commands[] = {
     {"ls", "list a pack's samples, one a line", cmd_ls},
     {"bench", "how fast batches come, and what bounds them", cmd_bench},
     {"verify", "check every byte of a pack", cmd_verify},
+    {"merge", "one pack of the parts made by pack --part", cmd_merge},
     {"export", "write a pack back as a directory of images and labels", cmd_export},
     {"reindex", "rebuild offsets after shards were compacted", cmd_reindex},
     {"synth", "write a synthetic RGB/IR data set to try things on", cmd_synth},

@@ -24,6 +24,7 @@ int cmd_bench(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_ls(int argc, char **argv);
+int cmd_merge(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_reindex(int argc, char **argv);
 int cmd_export(int argc, char **argv);

@@ -28,6 +28,10 @@ size_t dataset_args_options(struct args_option out[ARGS_OPTION_LIMIT], const str
          0, 0},
         {"task", 0, ARGS_CHOICE, "detect|segment|pose|obb",
          "what label rows mean (default: as data.yaml says, else detect)", &d->task, 0, 0},
+        {"classes", 0, ARGS_TEXT, "LIST", "keep the rows of these classes: 0,2,7 or person,car (default: all)",
+         &pack->classes, 0, 0},
+        {"single-cls", 0, ARGS_FLAG, NULL, "make all classes one, \"item\"", &pack->intake.label.single_class, 0, 0},
+        {"fraction", 0, ARGS_FRACTION, "SHARE", "take a fair share of each split's samples", &pack->fraction, 0, 0},
         {"check", 0, ARGS_CHOICE, "full|header", "decode every image, or trust all but its header", &d->check, 0, 0},
         {"ignore-exif", 0, ARGS_FLAG, NULL, "leave images as stored, whatever EXIF says of their orientation",
          &pack->intake.ignore_exif, 0, 0},
@@ -54,6 +58,10 @@ bool dataset_args_apply(struct dataset_args *d, const struct args *args, const s
     }
     if (d->pack.strict && args_given(args, spec, "max-rejects")) {
         args_mistake(spec, "--max-rejects has no effect with --strict, which allows none");
+        return false;
+    }
+    if (d->pack.fraction == 0) {
+        args_mistake(spec, "--fraction 0: that would be no sample");
         return false;
     }
     d->pack.source.dataset = args->operands[0];

@@ -53,12 +53,19 @@ static uint64_t shard_count(const struct pack_result *result) {
 
 static void print_headline(const struct summary *s, const struct pack_result *result) {
     const struct intake_counts *total = &result->total;
-    bool packed = result->published;
-    output_label(stdout, total->packed > 0 ? STYLE_GOOD : STYLE_WARN, packed ? "packed" : "checked");
+    bool packed = result->published, appended = s->args->pack.append;
+    if (appended)
+        total = &result->added;
+    output_label(stdout, total->packed > 0 ? STYLE_GOOD : STYLE_WARN,
+                 appended ? "appended"
+                 : packed ? "packed"
+                          : "checked");
     if (packed)
         printf("%s of ", text_count(total->packed).text);
     printf("%s, %s in %s, ", text_counted(total->samples, s->noun).text,
            text_counted(total->labels, s->label_noun).text, text_counted(result->class_count, "class").text);
+    if (appended)
+        printf("now %s, ", text_counted(result->total.packed, s->noun).text);
     if (packed)
         printf("%s in %s  → %s", text_bytes(result->pack_bytes).text, text_counted(shard_count(result), "shard").text,
                result->output);
@@ -89,6 +96,10 @@ static void print_action(const struct pack_result *result, enum report_action ac
 void summary_print(const struct summary *s, const struct pack_result *result) {
     if (result->published || s->args->pack.check_only)
         print_headline(s, result);
+    if (result->unchanged) {
+        output_label(stdout, STYLE_GOOD, "unchanged");
+        printf("%s has every sample of the data set  (%s)\n", result->output, text_seconds(s->seconds).text);
+    }
     fflush(stdout);
     if (!s->args->quiet && (result->resumed || result->restarted)) {
         output_label(stderr, STYLE_PLAIN, result->resumed ? "resumed" : "restarted");
@@ -141,7 +152,7 @@ static json_t *split_json(const struct pack_split_result *split) {
     return out;
 }
 
-json_t *summary_json(const struct summary *s, const struct pack_result *result) {
+json_t *summary_json_result(const struct pack_result *result) {
     json_t *out = json_object(), *splits = json_array(), *rules = json_object();
     for (size_t i = 0; i < result->split_count; i++)
         json_array_append_new(splits, split_json(&result->splits[i]));
@@ -150,14 +161,25 @@ json_t *summary_json(const struct summary *s, const struct pack_result *result) 
             json_object_set_new(rules, report_rule_info((enum report_rule)rule)->name,
                                 json_integer((json_int_t)result->report.counts[rule]));
     json_object_set_new(out, "published", json_boolean(result->published));
-    if (!s->args->pack.check_only && result->output != NULL)
+    if (result->output != NULL)
         json_object_set_new(out, "output", output_json_name(result->output));
-    json_object_set_new(out, "seconds", json_real(s->seconds));
     json_object_set_new(out, "classes", json_integer((json_int_t)result->class_count));
     json_object_set_new(out, "pack_bytes", json_integer((json_int_t)result->pack_bytes));
     json_object_set_new(out, "total", counts_json(&result->total));
     json_object_set_new(out, "splits", splits);
     json_object_set_new(out, "report", json_pack("{s:o}", "counts", rules));
+    return out;
+}
+
+json_t *summary_json(const struct summary *s, const struct pack_result *result) {
+    json_t *out = summary_json_result(result);
+    json_object_set_new(out, "seconds", json_real(s->seconds));
+    if (s->args->pack.check_only)
+        json_object_del(out, "output");
+    if (s->args->pack.append) {
+        json_object_set_new(out, "unchanged", json_boolean(result->unchanged));
+        json_object_set_new(out, "added", counts_json(&result->added));
+    }
     return out;
 }
 

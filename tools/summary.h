@@ -23,7 +23,8 @@ void summary_print(const struct summary *s, const struct pack_result *result);
 /* Up to `limit` rows of the report to `to`, then "and N more". */
 void summary_print_rows(FILE *to, const struct report *report, uint64_t limit);
 
-/* The result as one JSON object, NULL if memory ran out. */
+/* The result as one JSON object, NULL if memory ran out; with what only a run over a data set has, and without. */
+json_t *summary_json_result(const struct pack_result *result);
 json_t *summary_json(const struct summary *s, const struct pack_result *result);
 
 /* The exit code of a run that ended with `code`; says why on stderr if it failed. */
