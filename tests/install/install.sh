@@ -34,6 +34,23 @@ libs=$(pkg-config --static --libs yolopack | sed 's/-lyolopack/-l:libyolopack.a/
 "$stage/static" "$stage/set.ypk"
 ldd "$stage/static" | grep libyolopack && fail "the static program needs the shared library"
 
+# The example of a training loop: two epochs, and a third that goes on from the saved state.
+# shellcheck disable=SC2046
+"$CC" -std=c11 -Wall -Wextra -pedantic -Werror -o "$stage/train_loop" tools/examples/train_loop.c \
+    $(pkg-config --cflags --libs yolopack)
+export LD_LIBRARY_PATH=$libdir
+"$stage/train_loop" "$stage/set.ypk" 2 "$stage/state" >"$stage/first" || fail "train_loop"
+cat "$stage/first"
+grep -q '^epoch 1 begins: 2 x 6 x 320 x 320' "$stage/first" || fail "train_loop did not come to its second epoch"
+"$stage/train_loop" "$stage/set.ypk" 3 "$stage/state" >"$stage/second" || fail "train_loop with a state"
+cat "$stage/second"
+[ "$(grep -c '^epoch' "$stage/second")" = 1 ] && grep -q '^epoch 2 begins' "$stage/second" ||
+    fail "train_loop did not go on in its third epoch"
+echo rubbish >"$stage/state"
+"$stage/train_loop" "$stage/set.ypk" 3 "$stage/state" 2>"$stage/error" && fail "a broken state is accepted"
+cat "$stage/error"
+unset LD_LIBRARY_PATH
+
 # Nothing but ypk_* is visible, and the packer's libraries are not needed to read.
 stray=$(nm -D --defined-only "$libdir/libyolopack.so" | awk '$2 != "A" { print $3 }' | grep -v '^ypk_.*@@YOLOPACK_0$') &&
     fail "exported by libyolopack.so: $stray"
