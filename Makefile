@@ -28,7 +28,8 @@ PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_place pair_
 READER = api_error dataset decoder random permutation matrix placement boxes plan plan_options plan_state \
          cpu resize resize_rows warp warp_rows hsv infrared convert frame window slot loader_options loader dlpack
 READER_X86 = resize_rows_avx2 warp_rows_avx2 hsv_avx2 hsv_avx512 convert_avx2
-TOOLS = args dataset_args loader_args commands interrupt progress output summary splits tree synth font canvas png_out \
+TOOLS = args dataset_args loader_args commands interrupt progress output summary splits tree synth font canvas png_out sheet \
+        view_stored view_batch \
         export_label export_yaml cmd_pack cmd_check cmd_bench cmd_info cmd_ls cmd_verify cmd_reindex cmd_merge cmd_export cmd_synth cmd_view
 
 # Formats whose libraries may be absent: then the file in the source's place says which package is needed.

@@ -16,7 +16,7 @@
 /* In the order of the overview: what most people need comes first. */
 static const struct command commands[] = {
     {"pack", "validate a data set and write it as a pack", cmd_pack},
-    {"view", "draw samples with their boxes into a picture", cmd_view},
+    {"view", "draw samples, stored or as training gets them", cmd_view},
     {"check", "validate a data set, write nothing", cmd_check},
     {"info", "what a pack holds: splits, classes, sizes, options", cmd_info},
     {"ls", "list a pack's samples, one a line", cmd_ls},

@@ -19,7 +19,11 @@ struct loader_args {
 /* The library's defaults. */
 void loader_args_init(struct loader_args *a);
 
-/* The options of a command: its own rows, then the shared ones, whose targets are in `a`. Returns how many. */
+/* The options of a command: its own rows, then those that say which batches, whose targets are in `a`. Returns how many. */
+size_t loader_args_batch_options(struct args_option out[ARGS_OPTION_LIMIT], const struct args_option *own,
+                                 size_t own_count, struct loader_args *a);
+
+/* The same, and then those that say what tensors they come in and how they are made. */
 size_t loader_args_options(struct args_option out[ARGS_OPTION_LIMIT], const struct args_option *own, size_t own_count,
                            struct loader_args *a);
 

@@ -50,3 +50,34 @@ expect 0 "$YOLOPACK" view "$pack" -o "$work/look.JPG" --split val --columns 1
 expect 2 "$YOLOPACK" view "$pack" -o "$work/look.png" --first 10
 says err "10 samples"
 expect 3 "$YOLOPACK" view "$pack" -o "$work/none/look.png"
+
+# as training and evaluation get them
+is_png() { [ "$(head -c 4 "$1" | od -An -tx1 | tr -d ' \n')" = 89504e47 ] || fail "not a PNG"; }
+expect 0 "$YOLOPACK" view "$pack" -o "$work/batch.png" --train --epoch 3 --batch-index 1 --batch 4 --imgsz 128
+says out "epoch 3, positions 4-7 as training gets them: seed 0, batch 4, imgsz 128"
+is_png "$work/batch.png"
+expect 0 "$YOLOPACK" view "$pack" -o "$work/one.png" --train --epoch 3 --position 6 --batch 4 --imgsz 128
+expect 0 "$YOLOPACK" view "$pack" -o "$work/again.png" --train -e 3 -p 6 --batch 4 --imgsz 128
+cmp -s "$work/one.png" "$work/again.png" || fail "the same sample twice differs"
+expect 0 "$YOLOPACK" view "$pack" -o "$work/other.png" --train -e 3 -p 6 --batch 4 --imgsz 128 --seed 1
+cmp -s "$work/one.png" "$work/other.png" && fail "another seed gives the same picture"
+expect 0 "$YOLOPACK" view "$pack" -o "$work/eval.png" --eval --rect --batch 4 --imgsz 128 --count 10
+says out "positions 0-9 as evaluation"
+is_png "$work/eval.png"
+expect 0 "$YOLOPACK" view "$pack" -o "$work/rest.png" --train --batch 4 --imgsz 128 --batch-index 2
+says out "positions 8-9"
+expect 0 "$YOLOPACK" view "$pack" -o "$work/rest.png" --train --batch 4 --imgsz 128 --batch-index 2 --last-batch wrap
+says out "positions 8-11"
+expect 2 "$YOLOPACK" view "$pack" -o "$work/no.png" --train --position 10
+says err "has 10 of them"
+expect 2 "$YOLOPACK" view "$pack" -o "$work/no.png" --train --epoch 5 --epochs 5
+says err "training has 5 epochs"
+expect 2 "$YOLOPACK" view "$pack" -o "$work/no.png" --position 1
+says err "--position has no effect without --train or --eval"
+expect 2 "$YOLOPACK" view "$pack" -o "$work/no.png" --train --first 1
+says err "--position"
+expect 2 "$YOLOPACK" view "$pack" -o "$work/no.png" --train --eval
+expect 2 "$YOLOPACK" view "$pack" -o "$work/no.png" --train --rect
+expect 2 "$YOLOPACK" view "$pack" -o "$work/no.png" --eval --epochs 3
+expect 2 "$YOLOPACK" view "$pack" -o "$work/no.png" --train --position 1 --batch-index 0
+[ ! -e "$work/no.png" ] || fail "a picture was written after a mistake"
