@@ -11,7 +11,6 @@
  * The values of a row are parsed to the free end of out->points, where they stay if the row keeps its points.
  */
 
-#define CLAMP_TOLERANCE 0.01
 #define POINT_COUNT_LIMIT UINT16_MAX
 #define TEXT_LIMIT_BYTES (UINT64_C(1) << 30)
 #define ROW_BYTES_MIN 10u /* "0 0 0 1 1\n" */
@@ -180,6 +179,7 @@ static enum shape shape_of(const struct label_options *o, size_t value_count) {
 
 /* Moves values that are a little outside into 0-1. *valid is false when the row was dropped for one further out. */
 static int check_values(struct parser *p, enum shape shape, bool *valid) {
+    float low = (float)-p->options->clamp, high = (float)(1 + p->options->clamp);
     bool with_visibility = shape == SHAPE_POSE && p->options->keypoint_dims == 3;
     p->clamped_token = 0;
     *valid = false;
@@ -192,7 +192,7 @@ static int check_values(struct parser *p, enum shape shape, bool *valid) {
         }
         if (value >= 0 && value <= 1)
             continue;
-        if (!(value >= -CLAMP_TOLERANCE && value <= 1 + CLAMP_TOLERANCE))
+        if (!(value >= low && value <= high))
             return drop_range(p, i);
         p->values[i] = value < 0 ? 0.0f : 1.0f;
         if (p->clamped_token == 0)

@@ -10,12 +10,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Rounding to three decimals, or by half a pixel of a picture of 500 and more, leaves a value no further outside. */
+#define LABEL_CLAMP 0.001
+
 struct label_options {
     uint8_t task;                      /* enum index_task */
     uint32_t class_count;              /* 0: unknown, any class up to INDEX_CLASS_LIMIT - 1 is right */
     int keypoint_count, keypoint_dims; /* pose */
     const uint8_t *wanted_classes;     /* a bit for each id up to INDEX_CLASS_LIMIT, borrowed; NULL: all */
     bool single_class;                 /* every id becomes 0, after duplicates were looked for */
+    double clamp;                      /* how far outside 0-1 a value is moved in; LABEL_CLAMP */
 };
 
 struct label_counts {
@@ -43,7 +47,7 @@ struct label_set {
  * - detect and segment: 5 tokens are a box; an odd count of 7 and more is a polygon (of 65,535 points at most), whose
  *   box is its bounding box (stored as points too for TASK_SEGMENT and TASK_DETECT alike). Each row by itself; a file
  *   with both is noted with a line of each. obb: 9 tokens, four corners. pose: 5 + count * dims, visibility 0, 1 or 2.
- * - a coordinate (or width, height) outside 0-1 by at most 0.01 is clamped and counted; further out: ROW_RANGE. Width
+ * - a coordinate (or width, height) outside 0-1 by at most `clamp` is moved in and counted; further out: ROW_RANGE. Width
  *   and height over 0 (ROW_SIZE). A box that spills over the edge while its values are in 0-1 is kept bit for bit.
  *   Not finite, or longer than 128 characters: ROW_NUMBER.
  * - a row of a class that is not wanted is left out and counted as soon as its class is known to be one; the file is

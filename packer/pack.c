@@ -31,6 +31,7 @@ void pack_options_init(struct pack_options *options) {
                 .pixel_limit = 180 * 1000 * 1000,
                 .file_limit_bytes = 512u << 20,
                 .aspect_tolerance = 0.05,
+                .label = {.clamp = LABEL_CLAMP},
             },
     };
 }
@@ -163,8 +164,22 @@ static int pack_splits(struct pack_result *result, struct class_range *classes, 
     return rc;
 }
 
+/* True if the class of every dropped row is `value`. */
+static bool drops_only_class(const struct report *report, size_t value) {
+    char cell[64];
+    int size = snprintf(cell, sizeof cell, "\t%s\t%s\t%zu\t", report_rule_info(RULE_ROW_CLASS)->name,
+                        report_action_text(ACTION_DROPPED), value);
+    const uint8_t *at = report->rows.data, *end = at + report->rows.size;
+    uint64_t found = 0;
+    while ((at = memmem(at, (size_t)(end - at), cell, (size_t)size)) != NULL) {
+        at += size;
+        found++;
+    }
+    return found == report->counts[RULE_ROW_CLASS];
+}
+
 int pack_hint_ids(struct report *report, struct class_range classes, size_t names) {
-    if (report->counts[RULE_ROW_CLASS] == 0 || classes.first != 1 || classes.end != names)
+    if (report->counts[RULE_ROW_CLASS] == 0 || classes.first != 1 || !drops_only_class(report, names))
         return 0;
     return report_add(report, RULE_IDS_ONE_BASED, "", 0, 0, (struct span){0},
                       "no row has class 0, and rows have class %zu with %zu names: do the ids start at 1?", names,
@@ -188,7 +203,9 @@ static int check_policy(struct pack_result *result, const struct pack_options *o
     uint64_t total = there + result->added.samples + (unpaired + parts - 1) / parts;
     double share = (double)unpaired / parts;
 
-    if (options->strict && rejected + dropped > 0)
+    uint64_t mixed = options->strict ? result->report.counts[RULE_ROW_MIXED] : 0;
+
+    if (options->strict && rejected + dropped + mixed > 0)
         result->too_many_rejects = true;
     else if ((double)result->added.rejected + share >
              options->max_rejects * ((double)(there + result->added.samples) + share))
@@ -200,8 +217,10 @@ static int check_policy(struct pack_result *result, const struct pack_options *o
     if (!result->too_many_rejects)
         return 0;
     if (options->strict)
-        return error_set(error, ERR_INPUT, "%llu samples rejected and %llu label rows dropped: --strict forbids any",
-                         (unsigned long long)rejected, (unsigned long long)dropped);
+        return error_set(error, ERR_INPUT,
+                         "%llu samples rejected, %llu label rows dropped, %llu files with boxes and polygons: --strict "
+                         "forbids any",
+                         (unsigned long long)rejected, (unsigned long long)dropped, (unsigned long long)mixed);
     return error_set(error, ERR_INPUT,
                      "%llu of %llu samples rejected, more than %g %%. Mend them, or allow more with --max-rejects",
                      (unsigned long long)rejected, (unsigned long long)total, options->max_rejects * 100);

@@ -45,17 +45,17 @@ json_t *pack_manifest_options(const struct pack_options *options, const struct s
     char norm[80];
     snprintf(norm, sizeof norm, "%s:%.9g,%.9g", normalise_names[in->ir_norm.kind], in->ir_norm.low, in->ir_norm.high);
     return json_pack(
-        "{s:s, s:i, s:i, s:i, s:s, s:b, s:i, s:s, s:I, s:I, s:f, s:I, s:s, s:i, s:i, s:s, s:s, s:f, s:o, s:b, "
+        "{s:s, s:i, s:i, s:i, s:s, s:b, s:i, s:s, s:I, s:I, s:f, s:I, s:s, s:i, s:i, s:f, s:s, s:s, s:f, s:o, s:b, "
         "s:I, s:o}",
         "preset", preset_names[in->preset], "imgsz", in->image_size_px, "quality", in->quality, "zstd_level",
         in->zstd_level, "check", in->check == CHECK_FULL ? "full" : "header", "ignore_exif", in->ignore_exif,
         "ir_depth", in->ir_depth == 16 ? 16 : 8, "ir_norm", norm, "pixel_limit", (json_int_t)in->pixel_limit,
         "file_limit_bytes", (json_int_t)in->file_limit_bytes, "aspect_tolerance", in->aspect_tolerance, "shard_bytes",
         (json_int_t)options->shard_bytes, "task", task_names[in->label.task], "keypoints", in->label.keypoint_count,
-        "keypoint_dims", in->label.keypoint_dims, "libjpeg_turbo", jpeg_library_version(), "lmdb",
-        shard_library_version(), "fraction", options->fraction, "classes", class_array(in->label.wanted_classes),
-        "single_cls", in->label.single_class, "source_classes", (json_int_t)in->label.class_count, "names",
-        string_array(&sources->names));
+        "keypoint_dims", in->label.keypoint_dims, "clamp", in->label.clamp, "libjpeg_turbo", jpeg_library_version(),
+        "lmdb", shard_library_version(), "fraction", options->fraction, "classes",
+        class_array(in->label.wanted_classes), "single_cls", in->label.single_class, "source_classes",
+        (json_int_t)in->label.class_count, "names", string_array(&sources->names));
 }
 
 static int hash_chunk(const char *text, size_t size, void *state) {

@@ -32,6 +32,8 @@ size_t dataset_args_options(struct args_option out[ARGS_OPTION_LIMIT], const str
          &pack->classes, 0, 0},
         {"single-cls", 0, ARGS_FLAG, NULL, "make all classes one, \"item\"", &pack->intake.label.single_class, 0, 0},
         {"fraction", 0, ARGS_FRACTION, "SHARE", "take a fair share of each split's samples", &pack->fraction, 0, 0},
+        {"clamp", 0, ARGS_FRACTION, "SHARE", "move coordinates no further outside the picture than this inside",
+         &pack->intake.label.clamp, 0, 0},
         {"check", 0, ARGS_CHOICE, "full|header", "decode every image, or trust all but its header", &d->check, 0, 0},
         {"ignore-exif", 0, ARGS_FLAG, NULL, "leave images as stored, whatever EXIF says of their orientation",
          &pack->intake.ignore_exif, 0, 0},

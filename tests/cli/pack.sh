@@ -18,7 +18,7 @@ json 'd["published"] and d["total"]["packed"] == 12 and "counts" in d["report"] 
 # check: the same judgement, nothing written
 cp -r night bad
 rm -f bad/labels/train/*.txt
-printf '0 0.5 0.5 0.2 0.2\n9 0.5 0.5 0.2 0.2\n0 0.5 1.004 0.2 0.2\n' >bad/labels/train/000000.txt
+printf '0 0.5 0.5 0.2 0.2\n9 0.5 0.5 0.2 0.2\n0 0.5 1.0004 0.2 0.2\n' >bad/labels/train/000000.txt
 head -c 500 night/images/train/000001.jpg >bad/images/train/000001.jpg
 expect 3 "$YOLOPACK" check bad --report rows.tsv
 says out "labels/train/000000.txt"

@@ -13,7 +13,10 @@ static struct label_options choose(uint8_t byte) {
         .task = (uint8_t)(TASK_DETECT + (byte & 3)),
         .class_count = byte & 4 ? 80 : 0,
         .keypoint_count = (byte & 3) + TASK_DETECT == TASK_POSE ? 3 : 0,
-        .keypoint_dims = (byte & 3) + TASK_DETECT != TASK_POSE ? 0 : byte & 8 ? 3 : 2,
+        .keypoint_dims = (byte & 3) + TASK_DETECT != TASK_POSE ? 0
+                         : byte & 8                            ? 3
+                                                               : 2,
+        .clamp = byte & 16 ? LABEL_CLAMP : 0.01,
     };
 }
 
@@ -50,7 +53,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     FUZZ_CHECK(label_parse(&set, (struct span){data + 1, size - 1}, "labels/a.txt", &options, &report) == 0);
     const struct label_counts *c = &set.counts;
     FUZZ_CHECK(c->rows == c->kept + c->dropped + c->duplicate && c->clamped <= c->kept);
-    FUZZ_CHECK(report_count(&report, ACTION_DROPPED) == c->dropped && report_count(&report, ACTION_CLAMPED) == c->clamped);
+    FUZZ_CHECK(report_count(&report, ACTION_DROPPED) == c->dropped &&
+               report_count(&report, ACTION_CLAMPED) == c->clamped);
     check_labels(&set, &options);
 
     struct report again;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const struct label_options detect = {.task = TASK_DETECT, .class_count = 80};
+static const struct label_options detect = {.task = TASK_DETECT, .class_count = 80, .clamp = LABEL_CLAMP};
 
 struct parsed {
     struct label_set set;
@@ -72,20 +72,27 @@ static void assert_dropped(const char *row, const struct label_options *options,
 
 Test(label, coordinates_at_and_over_the_edge) {
     struct parsed p =
-        parse("0 0.5 0.5 1.0 1.0\n0 0.95 0.5 0.2 0.2\n0 1.0000005 0.5 0.1 0.1\n0 -0.01 0.5 0.1 0.1\n", &detect);
+        parse("0 0.5 0.5 1.0 1.0\n0 0.95 0.5 0.2 0.2\n0 1.0000005 0.5 0.1 0.1\n0 -0.001 0.5 0.1 0.1\n", &detect);
     assert_box(&p, 0, 0, 0.5f, 0.5f, 1.0f, 1.0f);
     assert_box(&p, 1, 0, 0.95f, 0.5f, 0.2f, 0.2f);
     assert_box(&p, 2, 0, 1.0f, 0.5f, 0.1f, 0.1f);
     assert_box(&p, 3, 0, 0.0f, 0.5f, 0.1f, 0.1f);
     cr_assert_eq(p.set.counts.clamped, 2);
     assert_reported(&p, "labels/a.txt\t3\t3\trow-clamped\tclamped\t1.0000005\t");
-    assert_reported(&p, "labels/a.txt\t4\t3\trow-clamped\tclamped\t-0.01\t");
+    assert_reported(&p, "labels/a.txt\t4\t3\trow-clamped\tclamped\t-0.001\t");
     release(&p);
     assert_dropped("0 320 240 64 48", &detect, "labels/a.txt\t1\t3\trow-range\tdropped\t320\t");
     assert_dropped("0 0.42 0.33 -0.73 0.35", &detect, "labels/a.txt\t1\t13\trow-range\tdropped\t-0.73\t");
-    assert_dropped("0 0.42 1.011 0.73 0.35", &detect, "labels/a.txt\t1\t8\trow-range\tdropped\t1.011\t");
+    assert_dropped("0 0.42 1.0011 0.73 0.35", &detect, "labels/a.txt\t1\t8\trow-range\tdropped\t1.0011\t");
     assert_dropped("0 0.5 0.5 0 0.35", &detect, "labels/a.txt\t1\t11\trow-size\tdropped\t0\t");
-    assert_dropped("0 0.5 0.5 0.1 -0.005", &detect, "labels/a.txt\t1\t15\trow-size\tdropped\t-0.005\t");
+    assert_dropped("0 0.5 0.5 0.1 -0.0005", &detect, "labels/a.txt\t1\t15\trow-size\tdropped\t-0.0005\t");
+    struct label_options none = detect, loose = detect;
+    none.clamp = 0;
+    loose.clamp = 0.01;
+    assert_dropped("0 1.0000005 0.5 0.1 0.1", &none, "labels/a.txt\t1\t3\trow-range\tdropped\t1.0000005\t");
+    p = parse("0 0.78 0.4987 0.41 1.0025\n", &loose);
+    assert_box(&p, 0, 0, 0.78f, 0.4987f, 0.41f, 1.0f);
+    release(&p);
 }
 
 Test(label, classes) {
@@ -249,9 +256,10 @@ Test(label, oriented_boxes_and_key_points) {
     cr_assert_eq(p.set.counts.dropped, 1);
     cr_assert_eq(label(&p, 0)->point_count, 4);
     release(&p);
-    struct label_options pose = {.task = TASK_POSE, .class_count = 1, .keypoint_count = 2, .keypoint_dims = 3};
+    struct label_options pose = {
+        .task = TASK_POSE, .class_count = 1, .keypoint_count = 2, .keypoint_dims = 3, .clamp = LABEL_CLAMP};
     p = parse(
-        "0 .5 .5 .2 .2 .4 .4 2 0 0 0\n0 .5 .5 .2 .2 .4 .4 3 0 0 0\n0 .5 .5 .2 .2\n0 .5 .5 .2 .2 .4 1.005 1 0 0 0\n",
+        "0 .5 .5 .2 .2 .4 .4 2 0 0 0\n0 .5 .5 .2 .2 .4 .4 3 0 0 0\n0 .5 .5 .2 .2\n0 .5 .5 .2 .2 .4 1.0005 1 0 0 0\n",
         &pose);
     cr_assert_eq(p.set.counts.kept, 2);
     cr_assert_eq(p.set.counts.dropped, 2);
