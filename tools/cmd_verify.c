@@ -1,6 +1,7 @@
 #include "commands.h"
 
 #include "args.h"
+#include "compare.h"
 #include "interrupt.h"
 #include "output.h"
 #include "progress.h"
@@ -17,6 +18,12 @@ struct verification {
     struct progress progress;
     json_t *faults; /* with --json: every message */
     uint64_t fault_count;
+};
+
+struct verify_args {
+    const char *pack, *source; /* source NULL: only the pack itself */
+    int64_t jobs;
+    bool json, quiet;
 };
 
 static void on_fault(void *arg, const char *message) {
@@ -65,9 +72,58 @@ static void print_result(const struct verification *v, const char *pack, const s
     }
 }
 
-static int run(const char *pack, unsigned jobs, bool json, bool quiet) {
-    struct verification v = {.json = json, .mutex = PTHREAD_MUTEX_INITIALIZER};
-    struct verify_options options = {.jobs = jobs,
+static void on_compared(void *arg, uint64_t done_samples, uint64_t total_samples) {
+    struct verification *v = arg;
+    progress_update(&v->progress, "compare", done_samples, total_samples, 0);
+}
+
+static void print_comparison(const struct verification *v, const struct verify_args *a,
+                             const struct compare_result *r) {
+    if (v->fault_count > FAULTS_PRINTED)
+        printf("and %s more\n", text_counted(v->fault_count - FAULTS_PRINTED, "difference").text);
+    if (r->images_left_out > 0)
+        printf("%s not compared: transcoded by another version of libjpeg-turbo\n",
+               text_counted(r->images_left_out, "image").text);
+    output_label(stdout, r->difference_count ? STYLE_WARN : STYLE_GOOD, r->difference_count ? "changed" : "same");
+    if (r->difference_count > 0)
+        printf("%s: %s since %s was packed. Pack it again\n", a->source,
+               text_counted(r->difference_count, "difference").text, a->pack);
+    else
+        printf("%s: every image, label row and name is as it was packed: %s\n", a->source,
+               text_counted(r->sample_count, "sample").text);
+}
+
+/* After the pack itself was found whole. With --json the result goes to *out. */
+static int run_comparison(struct verification *v, const struct verify_args *a, json_t *out) {
+    struct compare_options options = {.jobs = (unsigned)a->jobs,
+                                      .cancel = interrupt_install(),
+                                      .on_difference = on_fault,
+                                      .on_progress = on_compared,
+                                      .callback_arg = v};
+    struct compare_result result;
+    struct error error = {0};
+    json_decref(v->faults);
+    v->faults = json_array();
+    v->fault_count = 0;
+    int rc = compare_source(&result, a->pack, a->source, &options, &error);
+    bool looked = rc == 0 || result.difference_count > 0;
+    progress_clear(&v->progress);
+    if (a->json) {
+        json_object_set_new(out, "source",
+                            json_pack("{s:o, s:b, s:O, s:I}", "path", output_json_name(a->source), "same", rc == 0,
+                                      "differences", v->faults, "images_left_out", (json_int_t)result.images_left_out));
+        if (rc != 0)
+            output_json_error(out, &error);
+    } else if (looked) {
+        print_comparison(v, a, &result);
+    }
+    fflush(stdout);
+    return looked ? output_exit_code(rc) : output_fail(&error);
+}
+
+static int run(const struct verify_args *a) {
+    struct verification v = {.json = a->json, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    struct verify_options options = {.jobs = (unsigned)a->jobs,
                                      .cancel = interrupt_install(),
                                      .on_fault = on_fault,
                                      .on_progress = on_progress,
@@ -76,41 +132,49 @@ static int run(const char *pack, unsigned jobs, bool json, bool quiet) {
     struct error error = {0};
     int exit_code = EXIT_DONE;
     v.faults = json_array();
-    progress_init(&v.progress, NULL, quiet);
-    int rc = verify_pack(&result, pack, &options, &error);
+    progress_init(&v.progress, NULL, a->quiet);
+    int rc = verify_pack(&result, a->pack, &options, &error);
     progress_clear(&v.progress);
-    if (!json)
-        print_result(&v, pack, &result, rc);
+    json_t *out = a->json ? result_json(&v, a->pack, &result, rc, &error) : NULL;
+    if (!a->json)
+        print_result(&v, a->pack, &result, rc);
     fflush(stdout);
     if (rc != 0)
         exit_code = rc == ERR_CORRUPT && v.fault_count > 0 ? output_exit_code(rc) : output_fail(&error);
-    if (json)
-        exit_code = output_json(result_json(&v, pack, &result, rc, &error), exit_code);
+    else if (a->source != NULL)
+        exit_code = run_comparison(&v, a, out);
+    if (a->json)
+        exit_code = output_json(out, exit_code);
     json_decref(v.faults);
     return exit_code;
 }
 
 int cmd_verify(int argc, char **argv) {
-    bool json = false, quiet = false;
-    int64_t jobs = 0;
+    struct verify_args a = {0};
     struct args args;
     int exit_code;
     const struct args_option options[] = {
-        {"jobs", 'j', ARGS_INTEGER, "N", "shards checked at once (default: one a core)", &jobs, 1, 1024},
-        {"json", 0, ARGS_FLAG, NULL, "print the result as JSON", &json, 0, 0},
-        {"quiet", 'q', ARGS_FLAG, NULL, "no progress", &quiet, 0, 0},
+        {"jobs", 'j', ARGS_INTEGER, "N", "shards checked at once (default: one a core)", &a.jobs, 1, 1024},
+        {"source", 0, ARGS_TEXT, "DATASET", "compare with the files it was packed from, too (a directory or data.yaml)",
+         &a.source, 0, 0},
+        {"json", 0, ARGS_FLAG, NULL, "print the result as JSON", &a.json, 0, 0},
+        {"quiet", 'q', ARGS_FLAG, NULL, "no progress", &a.quiet, 0, 0},
     };
     const struct args_spec spec = {
         .command = "verify",
         .operands = "PACK",
-        .summary = "Checks that every byte of a pack is what it was when it was written, and that its shards are sound "
-                   "LMDB files. Exits with 5 if anything is damaged, naming the samples.",
-        .examples = "  yolopack verify night.ypk\n",
+        .summary =
+            "Checks that every byte of a pack is what it was when it was written, and that its shards are sound "
+            "LMDB files. Exits with 5 if anything is damaged, naming the samples. With --source also that images, labels and names are still those it was packed "
+            "from: exits with 3 if not, naming the files.",
+        .examples = "  yolopack verify night.ypk\n"
+                    "  yolopack verify night.ypk --source datasets/night\n",
         .options = options,
         .option_count = sizeof options / sizeof options[0],
         .operand_count = 1,
     };
     if (!args_parse(&args, &spec, argc, argv, &exit_code))
         return exit_code;
-    return run(args.operands[0], (unsigned)jobs, json, quiet);
+    a.pack = args.operands[0];
+    return run(&a);
 }
