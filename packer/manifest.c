@@ -1,6 +1,7 @@
 #include "manifest.h"
 
 #include "file.h"
+#include "scan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,8 +80,8 @@ static int parse(json_t **out, struct bytes *file, const char *path, struct erro
     json_t *manifest = json_loadb(text, file->size, JSON_REJECT_DUPLICATES, &json_error);
     /* The hash says that it is as it was written. jansson calls a lack of memory "invalid token" now and then. */
     if (!manifest)
-        return error_set(error, ERR_MEMORY, "%s:%d:%d: out of memory? It matches its hash, but cannot be read: %s", path,
-                         json_error.line, json_error.column, json_error.text);
+        return error_set(error, ERR_MEMORY, "%s:%d:%d: out of memory? It matches its hash, but cannot be read: %s",
+                         path, json_error.line, json_error.column, json_error.text);
     const json_t *version = json_object_get(manifest, "version");
     int rc = 0;
     if (json_integer_value(version) > MANIFEST_VERSION)
@@ -101,13 +102,16 @@ static int read_failed(int rc, const char *pack, struct error *error) {
     if (rc != ERR_NOT_FOUND)
         return rc;
     if (stat(pack, &st))
-        return error_set_errno(error, errno, "%s: no such pack", pack);
+        return errno == ENOENT ? path_missing(pack, error) : error_set_errno(error, errno, "%s", pack);
     if (!S_ISDIR(st.st_mode))
         return error_set(error, ERR_NOT_FOUND, "%s: not a pack: a pack is a directory", pack);
+    if (strcmp(path_suffix(pack), "partial") == 0)
+        return error_set(error, ERR_CORRUPT,
+                         "%s: not a complete pack: an interrupted run left it (pack again with --resume)", pack);
     return error_set(error, ERR_CORRUPT,
-                     "%s: not a complete pack: no " MANIFEST_NAME
-                     " (an interrupted run leaves NAME.ypk.partial; pack again with --resume)",
-                     pack);
+                     "%s: not a pack, or not all of one: no " MANIFEST_NAME
+                     " in it (a data set becomes a pack by: yolopack %s)",
+                     pack, pack);
 }
 
 int manifest_read(json_t **out, const char *pack, struct error *error) {

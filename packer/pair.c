@@ -2,6 +2,7 @@
 
 #include "file.h"
 #include "index.h"
+#include "manifest.h"
 #include "pair_hint.h"
 #include "pairing.h"
 #include "suggest.h"
@@ -96,15 +97,26 @@ static int read_lists(struct pairing *p) {
     return p->out->base ? 0 : no_memory(p);
 }
 
+static int no_picture(struct pairing *p) {
+    struct stat st;
+    char *manifest = path_join(p->out->base, MANIFEST_NAME);
+    bool is_pack = manifest && stat(manifest, &st) == 0;
+    free(manifest);
+    if (is_pack)
+        return error_set(p->error, ERR_INPUT, "%s: is a pack already, not a data set (yolopack info shows it)",
+                         p->options->dataset);
+    return error_set(p->error, ERR_INPUT,
+                     "%s: no picture in it (jpg, jpeg, png, bmp, tif, webp; %zu .txt files, %llu others skipped)",
+                     p->out->base, p->scan.labels.count, (unsigned long long)p->scan.skipped_count);
+}
+
 static int scan_base(struct pairing *p) {
     int rc = 0;
     for (size_t i = 0; i < p->places.subs.count && rc == 0; i++)
         rc = scan_directory(&p->scan, p->out->base, p->places.subs.items[i], &p->out->report, p->options->cancel,
                             p->error);
     if (rc == 0 && p->scan.images.count == 0)
-        rc = error_set(p->error, ERR_INPUT,
-                       "%s: no picture in it (jpg, jpeg, png, bmp, tif, webp; %zu .txt files, %llu others skipped)",
-                       p->out->base, p->scan.labels.count, (unsigned long long)p->scan.skipped_count);
+        rc = no_picture(p);
     if (rc == 0 && p->scan.images.count >= PAIR_AMBIGUOUS)
         rc = error_set(p->error, ERR_UNSUPPORTED, "%s: over 4,294,967,293 pictures: pack it in parts", p->out->base);
     return rc != 0 ? rc : split_plans_resolve(&p->plans, &p->places, &p->scan.images, &p->out->report, p->error);
@@ -169,9 +181,9 @@ static int match_map(struct pairing *p) {
 }
 
 /* The first rule that makes a pair. Without one: one modality, its pictures told apart by the first rule that sees both
- * roles. */
+ * roles, or infrared by the first that sees nothing else. */
 static int match_auto(struct pairing *p) {
-    const struct pair_rule *rule, *parting = NULL;
+    const struct pair_rule *rule, *parting = NULL, *infrared = NULL;
     if (p->plans.has_ir)
         return match_lists(p);
     for (size_t i = 0; (rule = pair_rule_auto(i)); i++) {
@@ -180,9 +192,14 @@ static int match_auto(struct pairing *p) {
             return rc;
         if (!parting && p->table.rgb_count > 0 && p->table.ir_count > 0)
             parting = rule;
+        if (!infrared && p->table.ir_count == p->scan.images.count && pair_hint_is_infrared(rule->ir))
+            infrared = rule;
     }
     if (wants_pairs(p) || (parting && !wants_one(p)))
         return pair_hint_nothing(&p->scan.images, NULL, p->error);
+    p->infrared_only = infrared && !wants_one(p);
+    if (p->infrared_only)
+        return match_by_path(p, infrared);
     return parting ? match_by_path(p, parting) : match_single(p);
 }
 
@@ -198,7 +215,8 @@ static int match(struct pairing *p, bool automatic) {
 /* Decides what a sample is, once roles and partners are known. */
 static int choose_kind(struct pairing *p) {
     const struct pair_table *t = &p->table;
-    bool one_role = p->rule.kind == PAIR_SINGLE || (p->rule.kind == PAIR_BY_MAP && (!t->rgb_count || !t->ir_count));
+    bool one_role = p->rule.kind == PAIR_SINGLE || p->infrared_only ||
+                    (p->rule.kind == PAIR_BY_MAP && (!t->rgb_count || !t->ir_count));
     if (wants_one(p) || (one_role && !wants_pairs(p))) {
         bool infrared = wants_one(p) ? p->options->modalities == MODALITY_IR : t->ir_count > 0;
         p->kind = infrared ? SAMPLE_IR : SAMPLE_RGB;
@@ -230,7 +248,7 @@ static int scan_labels(struct pairing *p) {
     struct pair_places places = {0};
     int rc = inside ? pair_places_init(&places, p->out->base, p->error) : no_memory(p);
     if (rc == 0 && !is_directory(directory))
-        rc = path_missing(directory, p->error);
+        rc = path_missing(strchr(given, '/') ? given : inside, p->error);
     if (rc == 0)
         rc = scan_directory(&p->label_scan, directory, "", NULL, p->options->cancel, p->error);
     const char *place = rc == 0 ? pair_places_put_directory(&places, directory) : NULL;

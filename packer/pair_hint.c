@@ -120,7 +120,7 @@ static void append_tried(struct text *t, const struct pair_rule *rule, const str
         append(t, "(no %s)", rgb == 0 ? rule->rgb : rule->ir);
 }
 
-static bool looks_infrared(const char *word) {
+bool pair_hint_is_infrared(const char *word) {
     static const char *const signs[] = {"ir", "infra", "therm", "lwir", "preview", "tir", "fir"};
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
         if (strcasestr(word, signs[i]))
@@ -133,9 +133,9 @@ static bool find_sides(const struct tally *t, size_t image_count, size_t *rgb, s
     for (size_t i = 0; i < t->count; i++) {
         for (size_t k = i + 1; k < t->count; k++) {
             if (t->counts[i] != t->counts[k] || 2 * t->counts[i] > image_count ||
-                looks_infrared(t->words[i]) == looks_infrared(t->words[k]))
+                pair_hint_is_infrared(t->words[i]) == pair_hint_is_infrared(t->words[k]))
                 continue;
-            *ir = looks_infrared(t->words[i]) ? i : k;
+            *ir = pair_hint_is_infrared(t->words[i]) ? i : k;
             *rgb = *ir == i ? k : i;
             return true;
         }

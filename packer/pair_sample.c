@@ -293,7 +293,10 @@ static void describe(struct pairing *p) {
     struct source_set *set = p->out;
     char rule[256], number[32];
     const char *noun = p->kind == SAMPLE_RGB ? "RGB image" : p->kind == SAMPLE_IR ? "IR image" : "pair";
-    pair_rule_describe(&p->rule, rule);
+    if (p->infrared_only)
+        snprintf(rule, sizeof rule, "all in %s", p->rule.ir);
+    else
+        pair_rule_describe(&p->rule, rule);
     size_t size = (size_t)snprintf(set->rule, sizeof set->rule, "%s:", rule);
     for (size_t i = 0; i < set->split_count && size < sizeof set->rule; i++) {
         const struct split_source *split = &set->splits[i];

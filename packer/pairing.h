@@ -23,6 +23,7 @@ struct pairing {
     struct pair_rule rule;
     struct pair_table table;
     enum sample_kind kind;    /* what a sample is */
+    bool infrared_only;       /* no rule made a pair, and every picture lies where one has its infrared */
     const char *label_prefix; /* with --labels: "dir/", what makes the files of label_scan paths of samples */
     uint32_t *label_of;       /* row of the label files, or PAIR_NONE */
     const char **map_label;   /* by map:FILE; NULL: none says any */

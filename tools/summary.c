@@ -3,6 +3,7 @@
 #include "interrupt.h"
 #include "output.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -10,6 +11,18 @@ static double now_s(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* data.yaml may lead elsewhere: then where the files were found is worth a line. */
+static void print_base(const char *dataset, const char *base) {
+    char *given = realpath(dataset, NULL), *found = realpath(base, NULL);
+    if (given != NULL && found != NULL && strcmp(given, found) != 0) {
+        output_label(stderr, STYLE_PLAIN, "files in");
+        output_name(stderr, found);
+        fputc('\n', stderr);
+    }
+    free(given);
+    free(found);
 }
 
 static void on_sources(void *arg, const struct source_set *sources) {
@@ -21,6 +34,7 @@ static void on_sources(void *arg, const struct source_set *sources) {
     s->progress.unit = pairs ? "pairs" : "images";
     if (s->args->quiet)
         return;
+    print_base(s->args->pack.source.dataset, sources->base);
     output_label(stderr, STYLE_PLAIN, pairs ? "pairs" : "images");
     fprintf(stderr, "%s\n", sources->rule);
 }
@@ -111,6 +125,11 @@ void summary_print(const struct summary *s, const struct pack_result *result) {
     print_action(result, ACTION_REJECTED, STYLE_WARN, "rejected");
     print_action(result, ACTION_DROPPED, STYLE_WARN, "dropped");
     print_action(result, ACTION_CLAMPED, STYLE_PLAIN, "clamped");
+    if (result->total.packed > 0 && result->total.labels == 0) {
+        output_label(stderr, STYLE_WARN, "no labels");
+        fputs("not one in the whole set. Where are they? --labels DIR says it, if yolopack does not see them\n",
+              stderr);
+    }
     if (!s->args->quiet)
         print_action(result, ACTION_NOTE, STYLE_PLAIN, "noted");
 }
