@@ -7,8 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct dl_device { int32_t type, id; };
-struct dl_data_type { uint8_t code, bits; uint16_t lanes; };
+struct dl_device {
+    int32_t type, id;
+};
+struct dl_data_type {
+    uint8_t code, bits;
+    uint16_t lanes;
+};
 struct dl_tensor {
     void *data;
     struct dl_device device;
@@ -36,8 +41,10 @@ static void delete_exported(struct dl_managed_tensor *self) {
 }
 
 static int export_tensor(struct exported **out, ypk_batch *batch, int which, struct error *error) {
-    static const struct dl_data_type types[] = {
-        [YPK_U8] = {DL_UINT, 8, 1}, [YPK_F16] = {DL_FLOAT, 16, 1}, [YPK_BF16] = {DL_BFLOAT, 16, 1}, [YPK_F32] = {DL_FLOAT, 32, 1}};
+    static const struct dl_data_type types[] = {[YPK_U8] = {DL_UINT, 8, 1},
+                                                [YPK_F16] = {DL_FLOAT, 16, 1},
+                                                [YPK_BF16] = {DL_BFLOAT, 16, 1},
+                                                [YPK_F32] = {DL_FLOAT, 32, 1}};
     if (!batch || !batch->slot || which < 0 || which >= batch->image_count)
         return error_set(error, ERR_ARGUMENT, "ypk_batch_dlpack: no such tensor of a batch that is held");
     struct exported *e = calloc(1, sizeof *e);

@@ -32,7 +32,7 @@ struct worker {
     struct ypk_loader *loader;
     pthread_t thread;
     struct frame *frame;
-    struct box *boxes;          /* work space of boxes_build() */
+    struct box *boxes; /* work space of boxes_build() */
     struct box_sources *sources;
 };
 
@@ -40,21 +40,21 @@ struct ypk_loader {
     const struct ypk_dataset *dataset;
     struct loader_config config;
     struct window *window;
-    struct slot *slots;         /* [config.memory.slots] */
-    struct worker *workers;     /* [config.memory.workers] */
+    struct slot *slots;     /* [config.memory.slots] */
+    struct worker *workers; /* [config.memory.workers] */
     uint32_t started;
-    int64_t batch_count;        /* of all epochs; INT64_MAX without end */
+    int64_t batch_count; /* of all epochs; INT64_MAX without end */
     pid_t pid;
 
-    pthread_mutex_t mutex;      /* guards all below, and what slot.h says */
-    pthread_cond_t work;        /* workers wait: a slot became free, or the pause is over */
-    pthread_cond_t done;        /* the consumer waits: a batch is full, or no worker is at work */
-    struct slot **queue;        /* ring of slots at work or full, in the order of their batches */
+    pthread_mutex_t mutex; /* guards all below, and what slot.h says */
+    pthread_cond_t work;   /* workers wait: a slot became free, or the pause is over */
+    pthread_cond_t done;   /* the consumer waits: a batch is full, or no worker is at work */
+    struct slot **queue;   /* ring of slots at work or full, in the order of their batches */
     uint32_t queue_first, queue_count;
-    int64_t next_batch;         /* the next to be opened */
-    int64_t delivered;          /* the next to be delivered */
-    uint32_t busy;              /* workers at work on a row */
-    uint32_t held;              /* slots of batches that the consumer has */
+    int64_t next_batch; /* the next to be opened */
+    int64_t delivered;  /* the next to be delivered */
+    uint32_t busy;      /* workers at work on a row */
+    uint32_t held;      /* slots of batches that the consumer has */
     bool paused, stopped, destroyed;
     ypk_loader_stats stats;
     uint64_t started_ns;
@@ -82,7 +82,8 @@ static int load_picture(struct worker *w, struct picture *picture, bool *substit
     uint64_t n = ld->dataset->index.sample_count;
     int rc = frame_load(w->frame, picture, error);
     *substituted = false;
-    for (uint64_t tries = 1; rc == ERR_CORRUPT && tries < n && ld->config.options.bad_sample == YPK_BAD_SUBSTITUTE; tries++) {
+    for (uint64_t tries = 1; rc == ERR_CORRUPT && tries < n && ld->config.options.bad_sample == YPK_BAD_SUBSTITUTE;
+         tries++) {
         struct error ignored = {0};
         picture->sample = (picture->sample + 1) % n;
         rc = frame_load(w->frame, picture, &ignored);
@@ -152,7 +153,8 @@ static int collect_labels(struct worker *w, const struct recipe *r, const struct
     return 0;
 }
 
-static void describe_sample(struct worker *w, const struct recipe *r, const struct picture *own, ypk_batch_sample *out) {
+static void describe_sample(struct worker *w, const struct recipe *r, const struct picture *own,
+                            ypk_batch_sample *out) {
     struct index_sample row;
     *out = (ypk_batch_sample){.index = own->sample, .valid = 1};
     if (index_sample(&w->loader->dataset->index, own->sample, &row, NULL) != 0)
@@ -312,7 +314,8 @@ static int start_worker(struct ypk_loader *ld, struct worker *w, struct error *e
         return rc;
     rc = start_thread(w);
     if (rc != 0)
-        return error_set_errno(error, rc, "cannot start worker thread %u of %u", ld->started + 1, ld->config.memory.workers);
+        return error_set_errno(error, rc, "cannot start worker thread %u of %u", ld->started + 1,
+                               ld->config.memory.workers);
     ld->started++;
     return 0;
 }
@@ -332,9 +335,12 @@ static void stop_workers(struct ypk_loader *ld) {
 
 static int allocate(struct ypk_loader *ld, struct error *error) {
     const struct loader_memory *m = &ld->config.memory;
-    struct window_options window = {.plan = ld->config.plan, .rank = ld->config.options.rank,
-                                    .world = ld->config.options.world, .batches_in_flight = m->slots,
-                                    .buffer_count = m->pictures, .buffer_bytes = m->picture_bytes};
+    struct window_options window = {.plan = ld->config.plan,
+                                    .rank = ld->config.options.rank,
+                                    .world = ld->config.options.world,
+                                    .batches_in_flight = m->slots,
+                                    .buffer_count = m->pictures,
+                                    .buffer_bytes = m->picture_bytes};
     ld->slots = calloc(m->slots, sizeof *ld->slots);
     ld->queue = calloc(m->slots, sizeof *ld->queue);
     ld->workers = calloc(m->workers, sizeof *ld->workers);
@@ -406,7 +412,8 @@ static int create(struct ypk_loader **out, const struct ypk_dataset *dataset, co
     return 0;
 }
 
-int ypk_loader_create(ypk_loader **out, const ypk_dataset *dataset, const ypk_loader_options *options, ypk_error *error) {
+int ypk_loader_create(ypk_loader **out, const ypk_dataset *dataset, const ypk_loader_options *options,
+                      ypk_error *error) {
     struct error inner = {0};
     if (out)
         *out = NULL;
@@ -428,7 +435,8 @@ void ypk_loader_destroy(ypk_loader **loader) {
 
 static int check_process(const struct ypk_loader *ld, struct error *error) {
     return ld->pid == getpid() ? 0
-                               : error_set(error, ERR_ARGUMENT, "this loader was made before fork(): its workers live in "
+                               : error_set(error, ERR_ARGUMENT,
+                                           "this loader was made before fork(): its workers live in "
                                            "the parent. Make one in the child");
 }
 
@@ -468,8 +476,10 @@ static int wait_for_batch(struct ypk_loader *ld, struct slot **out, struct error
             break;
         }
         if (ld->held == ld->config.memory.slots) {
-            rc = error_set(error, ERR_SLOTS_HELD, "all %u batches that the loader has are held: release one before asking "
-                           "for the next, or set a larger prefetch", ld->held);
+            rc = error_set(error, ERR_SLOTS_HELD,
+                           "all %u batches that the loader has are held: release one before asking "
+                           "for the next, or set a larger prefetch",
+                           ld->held);
             break;
         }
         from = from ? from : now_ns();
@@ -562,7 +572,8 @@ static int go_to(struct ypk_loader *ld, int64_t batch, struct error *error) {
     int rc = 0;
     pthread_mutex_lock(&ld->mutex);
     if (ld->held > 0)
-        rc = error_set(error, ERR_ARGUMENT, "release every batch before going elsewhere: %u of them are held", ld->held);
+        rc =
+            error_set(error, ERR_ARGUMENT, "release every batch before going elsewhere: %u of them are held", ld->held);
     ld->paused = true;
     while (rc == 0 && ld->busy > 0)
         pthread_cond_wait(&ld->done, &ld->mutex);
@@ -620,8 +631,8 @@ static int seek(struct ypk_loader *ld, uint64_t epoch, uint64_t index, struct er
     if (rc == 0 && epoch > PLAN_EPOCH_LIMIT)
         rc = error_set(error, ERR_ARGUMENT, "epoch %" PRIu64 " is over the limit of %u", epoch, PLAN_EPOCH_LIMIT);
     if (rc == 0 && index >= batches)
-        rc = error_set(error, ERR_ARGUMENT, "batch %" PRIu64 ": an epoch has %" PRIu64 " of them, counted from 0", index,
-                       batches);
+        rc = error_set(error, ERR_ARGUMENT, "batch %" PRIu64 ": an epoch has %" PRIu64 " of them, counted from 0",
+                       index, batches);
     return rc ? rc : go_to(ld, (int64_t)(epoch * batches + index), error);
 }
 

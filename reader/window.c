@@ -11,30 +11,30 @@ enum entry_state { ENTRY_UNKNOWN, ENTRY_ABSENT, ENTRY_LOADING, ENTRY_READY };
 struct entry {
     int64_t position;
     enum entry_state state;
-    uint32_t uses_left;         /* samples that still need it */
-    struct buffer *buffer;      /* LOADING and READY */
+    uint32_t uses_left;    /* samples that still need it */
+    struct buffer *buffer; /* LOADING and READY */
 };
 
 struct buffer {
     struct picture picture;
-    struct entry *entry;        /* NULL: free, or private to one worker */
+    struct entry *entry; /* NULL: free, or private to one worker */
     uint32_t pins;
-    struct buffer *next;        /* in the list of free ones */
+    struct buffer *next; /* in the list of free ones */
 };
 
 struct window {
     struct window_options options;
-    uint32_t rows;              /* of a batch, that belong to this rank */
-    uint64_t columns;           /* of the table: batches that can be alive at a time */
-    struct buffer *buffers;     /* [buffer_count] */
-    uint8_t *memory;            /* buffer_count * buffer_bytes */
-    struct entry *entries;      /* [columns][rows] */
+    uint32_t rows;          /* of a batch, that belong to this rank */
+    uint64_t columns;       /* of the table: batches that can be alive at a time */
+    struct buffer *buffers; /* [buffer_count] */
+    uint8_t *memory;        /* buffer_count * buffer_bytes */
+    struct entry *entries;  /* [columns][rows] */
 
-    pthread_mutex_t mutex;      /* guards all below, and the fields of buffers and entries but for the pictures' pixels */
-    pthread_cond_t changed;     /* a picture became ready, or a buffer can be had */
+    pthread_mutex_t mutex;  /* guards all below, and the fields of buffers and entries but for the pictures' pixels */
+    pthread_cond_t changed; /* a picture became ready, or a buffer can be had */
     uint32_t waiting;
     struct buffer *free;
-    uint32_t hand;              /* where the search for a picture that may give way goes on */
+    uint32_t hand; /* where the search for a picture that may give way goes on */
     bool cancelled;
 };
 

@@ -24,19 +24,19 @@
 
 /* A loaded picture. Read-only while pinned, but for the one who loads it. */
 struct picture {
-    uint64_t sample;            /* whose picture and labels these are: the recipe's, or its substitute's */
-    struct size_px size;        /* loaded size, px */
-    size_t stride;              /* bytes from row to row of every plane */
-    uint8_t *rgb[3];            /* planes; NULL when the loader delivers no RGB */
-    uint8_t *ir;                /* at the same size; NULL when the loader delivers no IR */
-    uint8_t *memory;            /* the buffer itself */
+    uint64_t sample;     /* whose picture and labels these are: the recipe's, or its substitute's */
+    struct size_px size; /* loaded size, px */
+    size_t stride;       /* bytes from row to row of every plane */
+    uint8_t *rgb[3];     /* planes; NULL when the loader delivers no RGB */
+    uint8_t *ir;         /* at the same size; NULL when the loader delivers no IR */
+    uint8_t *memory;     /* the buffer itself */
 };
 
 struct window;
 
 struct window_options {
     const struct plan *plan;
-    int64_t first_position;     /* uses are counted from here on */
+    int64_t first_position; /* uses are counted from here on */
     uint32_t rank, world;
     uint32_t batches_in_flight; /* at most, that workers are at work on */
     uint32_t buffer_count;

@@ -48,15 +48,19 @@ static int draw_batch(struct sheet *sheet, const struct view *v, const ypk_datas
     wish.options.epochs = (uint32_t)v->epochs;
     wish.options.close_mosaic = (uint32_t)(v->close_mosaic < v->epochs ? v->close_mosaic : v->epochs);
     wish.position = (uint64_t)(one ? v->position : v->batch_index * v->loader.batch);
-    wish.count = (uint64_t)(v->count ? v->count : one ? 1 : v->loader.batch < CELL_LIMIT ? v->loader.batch : CELL_LIMIT);
+    wish.count = (uint64_t)(v->count                       ? v->count
+                            : one                          ? 1
+                            : v->loader.batch < CELL_LIMIT ? v->loader.batch
+                                                           : CELL_LIMIT);
     int rc = view_batch_draw(sheet, dataset, &wish, error);
     if (rc == 0)
         rc = sheet_write(sheet, v->output, error);
     if (rc == 0)
         printf("%s: epoch %" PRIu64 ", positions %" PRIu64 "-%" PRIu64 " as %s gets them: seed %" PRIu64
-               ", batch %u, imgsz %u; %ux%u px\n", v->output, wish.epoch, wish.position, wish.position + wish.count - 1,
-               v->loader.eval ? "evaluation" : "training", wish.options.seed, wish.options.batch, wish.options.image_size,
-               sheet->picture.width, sheet->picture.height);
+               ", batch %u, imgsz %u; %ux%u px\n",
+               v->output, wish.epoch, wish.position, wish.position + wish.count - 1,
+               v->loader.eval ? "evaluation" : "training", wish.options.seed, wish.options.batch,
+               wish.options.image_size, sheet->picture.width, sheet->picture.height);
     return rc;
 }
 
@@ -127,8 +131,9 @@ int cmd_view(int argc, char **argv) {
     const struct args_spec spec = {
         .command = "view",
         .operands = "PACK -o FILE",
-        .summary = "Draws samples with boxes and class names into one picture, RGB and IR side by side: as they are stored, "
-                   "or, with --train or --eval, the loader's own tensors.",
+        .summary =
+            "Draws samples with boxes and class names into one picture, RGB and IR side by side: as they are stored, "
+            "or, with --train or --eval, the loader's own tensors.",
         .examples = "  yolopack view night.ypk -o look.png\n"
                     "  yolopack view night.ypk -o look.jpg --split val --first 100 --count 4\n"
                     "  yolopack view night.ypk -o batch.jpg --train --epoch 3 --batch-index 7\n"

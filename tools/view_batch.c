@@ -22,7 +22,8 @@ static uint32_t count_boxes(const ypk_batch *b, uint32_t row) {
     return count;
 }
 
-static void draw_boxes(const struct view *v, const struct sheet_frame *f, const ypk_batch *b, uint32_t row, bool named) {
+static void draw_boxes(const struct view *v, const struct sheet_frame *f, const ypk_batch *b, uint32_t row,
+                       bool named) {
     for (uint32_t i = 0; i < b->label_count; i++) {
         unsigned class_id = (unsigned)b->label_class[i];
         if (b->label_batch[i] == (float)row)
@@ -110,13 +111,15 @@ static int draw_batches(const struct view *v, const struct view_batch *wish, ypk
 }
 
 /* Cuts the wish to the places of an epoch, or to its samples where the last batch is partial. */
-static int choose(struct view_batch *wish, const ypk_dataset_info *info, const ypk_loader *loader, struct error *error) {
+static int choose(struct view_batch *wish, const ypk_dataset_info *info, const ypk_loader *loader,
+                  struct error *error) {
     uint64_t end = ypk_loader_batches_per_epoch(loader) * wish->options.batch;
     bool partial = wish->options.last_batch == YPK_LAST_PARTIAL || wish->options.last_batch == YPK_LAST_AUTO;
     end = partial && end > info->sample_count ? info->sample_count : end;
     if (wish->position >= end)
-        return error_set(error, ERR_ARGUMENT, "position %" PRIu64 ": an epoch of split %s has %s of them, counted from 0",
-                         wish->position, info->split, text_count(end).text);
+        return error_set(error, ERR_ARGUMENT,
+                         "position %" PRIu64 ": an epoch of split %s has %s of them, counted from 0", wish->position,
+                         info->split, text_count(end).text);
     wish->count = wish->count < end - wish->position ? wish->count : end - wish->position;
     wish->columns = wish->columns ? wish->columns : info->modalities == (YPK_RGB | YPK_IR) ? 2 : 4;
     wish->columns = wish->columns < wish->count ? wish->columns : wish->count;

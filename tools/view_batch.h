@@ -9,7 +9,7 @@ struct view_batch {
     ypk_loader_options options; /* of the training run, with the global batch and one rank */
     uint64_t epoch, position;   /* of the first sample, in its epoch */
     uint64_t count;
-    uint64_t columns;           /* 0: chosen */
+    uint64_t columns; /* 0: chosen */
 };
 
 /* Cuts the wish to what the epoch has and draws. `sheet` is the caller's to deinit, also after a failure. */

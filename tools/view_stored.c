@@ -19,8 +19,8 @@ static void draw_polygon(const struct pixels *sheet, const struct sheet_frame *f
                          uint32_t dims, struct colour colour) {
     for (uint32_t i = 0; i < count; i++) {
         const float *a = points + (size_t)i * dims, *b = points + (size_t)((i + 1) % count) * dims;
-        canvas_line(sheet, sheet_place(a[0], f->x, f->width), sheet_place(a[1], f->y, f->height), sheet_place(b[0], f->x, f->width),
-                    sheet_place(b[1], f->y, f->height), colour);
+        canvas_line(sheet, sheet_place(a[0], f->x, f->width), sheet_place(a[1], f->y, f->height),
+                    sheet_place(b[0], f->x, f->width), sheet_place(b[1], f->y, f->height), colour);
     }
 }
 
@@ -29,7 +29,8 @@ static void draw_keypoints(const struct pixels *sheet, const struct sheet_frame 
     for (uint32_t i = 0; i < count; i++) {
         const float *p = points + (size_t)i * dims;
         if (dims < 3 || p[2] > 0)
-            canvas_fill(sheet, sheet_place(p[0], f->x, f->width) - 2, sheet_place(p[1], f->y, f->height) - 2, 5, 5, colour);
+            canvas_fill(sheet, sheet_place(p[0], f->x, f->width) - 2, sheet_place(p[1], f->y, f->height) - 2, 5, 5,
+                        colour);
     }
 }
 

@@ -70,8 +70,9 @@ static bool run_long(const ypk_dataset *dataset, uint32_t batch, double mosaic, 
     unsigned long here = atomic_load(&allocation_count.here), elsewhere = atomic_load(&allocation_count.elsewhere);
     ypk_loader_destroy(&loader);
     printf("%ld batches of %u, mosaic %g: %.1f us a batch; memory after a tenth %ld kB, at most %+ld kB later; "
-           "allocations: next %lu, workers %.2f a sample\n", batches, batch, mosaic, seconds * 1e6 / counted, after_warm_up,
-           most - after_warm_up, here, (double)elsewhere / counted / batch);
+           "allocations: next %lu, workers %.2f a sample\n",
+           batches, batch, mosaic, seconds * 1e6 / counted, after_warm_up, most - after_warm_up, here,
+           (double)elsewhere / counted / batch);
     return here == 0 && most - after_warm_up <= GROWTH_LIMIT_KB && (elsewhere == 0 || !gated);
 }
 

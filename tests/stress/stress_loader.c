@@ -148,7 +148,8 @@ static double chance_of(uint64_t *random, double value) {
 }
 
 static ypk_loader_options draw_options(uint64_t *random) {
-    static const int channels[] = {YPK_CHANNELS_AUTO, YPK_CHANNELS_RGB, YPK_CHANNELS_IR, YPK_CHANNELS_RGB_IR, YPK_CHANNELS_TWO};
+    static const int channels[] = {YPK_CHANNELS_AUTO, YPK_CHANNELS_RGB, YPK_CHANNELS_IR, YPK_CHANNELS_RGB_IR,
+                                   YPK_CHANNELS_TWO};
     ypk_loader_options o;
     ypk_loader_options_init(&o, sizeof o);
     o.seed = tiny_random(random) >> 1;

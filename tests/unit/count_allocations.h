@@ -12,9 +12,9 @@
 
 struct allocation_count {
     atomic_bool on;
-    atomic_ulong here;      /* calls by threads that set counts_as_here */
+    atomic_ulong here; /* calls by threads that set counts_as_here */
     atomic_ulong elsewhere;
-    atomic_ulong bytes;     /* asked for, of both; nothing is subtracted */
+    atomic_ulong bytes; /* asked for, of both; nothing is subtracted */
 };
 
 static struct allocation_count allocation_count;

@@ -71,7 +71,7 @@ static uint64_t hash_row(const ypk_batch *b, uint32_t row) {
 #define ROW_LIMIT 1024
 
 struct trace {
-    uint64_t hash[ROW_LIMIT];   /* by absolute position */
+    uint64_t hash[ROW_LIMIT]; /* by absolute position */
     uint64_t sample[ROW_LIMIT];
     uint64_t rows;
     double decodes;
@@ -230,7 +230,8 @@ Test(loader, same_bytes_after_restore) {
         ypk_loader_destroy(&second);
         cr_assert_eq(t.rows, reference()->rows - (uint64_t)(at + 1) * GLOBAL_BATCH);
         for (size_t i = 0; i < ROW_LIMIT; i++)
-            cr_assert(t.hash[i] == 0 || t.hash[i] == reference()->hash[i], "after batch %d: position %zu differs", at, i);
+            cr_assert(t.hash[i] == 0 || t.hash[i] == reference()->hash[i], "after batch %d: position %zu differs", at,
+                      i);
     }
     ypk_loader_destroy(&first);
 }
@@ -272,7 +273,10 @@ Test(loader, training_covers_every_sample_each_epoch) {
 }
 
 Test(loader, evaluation_shows_every_sample_exactly_once) {
-    static const struct { uint32_t batch, world; int rect; } forms[] = {{12, 1, 0}, {5, 1, 1}, {4, 3, 0}, {53, 1, 0}, {64, 1, 0}};
+    static const struct {
+        uint32_t batch, world;
+        int rect;
+    } forms[] = {{12, 1, 0}, {5, 1, 1}, {4, 3, 0}, {53, 1, 0}, {64, 1, 0}};
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         int seen[SAMPLES] = {0};
         for (uint32_t rank = 0; rank < forms[i].world; rank++) {
@@ -397,7 +401,8 @@ Test(loader, a_child_of_fork_is_told) {
         ypk_error error;
         ypk_loader_stats stats;
         char state[YPK_STATE_BYTES];
-        bool told = ypk_loader_next(loader, &b, YPK_NO_STREAM, &error) == YPK_E_ARGUMENT && strstr(error.message, "fork");
+        bool told =
+            ypk_loader_next(loader, &b, YPK_NO_STREAM, &error) == YPK_E_ARGUMENT && strstr(error.message, "fork");
         told = told && ypk_loader_state(loader, state, sizeof state, &error) == YPK_E_ARGUMENT;
         told = told && ypk_loader_seek(loader, 0, 0, &error) == YPK_E_ARGUMENT;
         ypk_loader_get_stats(loader, &stats);
@@ -424,7 +429,8 @@ Test(loader, a_bad_sample_fails_by_name_or_is_replaced) {
     while ((rc = ypk_loader_next(loader, &b, YPK_NO_STREAM, &error)) == YPK_OK)
         ypk_batch_release(&b, YPK_NO_STREAM);
     cr_assert_eq(rc, YPK_E_CORRUPT);
-    cr_assert(strstr(error.message, "images/000007.jpg") || strstr(error.message, "images/000020.jpg"), "%s", error.message);
+    cr_assert(strstr(error.message, "images/000007.jpg") || strstr(error.message, "images/000020.jpg"), "%s",
+              error.message);
     cr_assert_eq(ypk_loader_next(loader, &b, YPK_NO_STREAM, &error), YPK_E_CORRUPT, "it stays at the fault");
     ypk_loader_destroy(&loader);
 

@@ -21,9 +21,10 @@ static int fail(const char *what, const ypk_error *error) {
 static void train_step(const ypk_batch *batch) {
     const ypk_tensor *images = &batch->images[0];
     if (batch->index == 0)
-        printf("epoch %llu begins: %lld x %lld x %lld x %lld, %u boxes, first sample %s\n", (unsigned long long)batch->epoch,
-               (long long)images->shape[0], (long long)images->shape[1], (long long)images->shape[2],
-               (long long)images->shape[3], (unsigned)batch->label_count, batch->samples[0].name);
+        printf("epoch %llu begins: %lld x %lld x %lld x %lld, %u boxes, first sample %s\n",
+               (unsigned long long)batch->epoch, (long long)images->shape[0], (long long)images->shape[1],
+               (long long)images->shape[2], (long long)images->shape[3], (unsigned)batch->label_count,
+               batch->samples[0].name);
 }
 
 /* Save it together with the model's checkpoint: the two belong together. */
