@@ -19,7 +19,7 @@ static struct parsed parse_bytes(const char *text, size_t size, const struct lab
     cr_assert_eq(label_parse(&p.set, (struct span){exact, size}, "labels/a.txt", options, &p.report), 0);
     free(exact);
     const struct label_counts *c = &p.set.counts;
-    cr_assert_eq(c->rows, c->kept + c->dropped + c->duplicate);
+    cr_assert_eq(c->rows, c->kept + c->dropped + c->duplicate + c->filtered);
     cr_assert_eq(c->kept * sizeof(struct index_label), p.set.labels.size);
     cr_assert_eq(c->dropped, report_count(&p.report, ACTION_DROPPED));
     cr_assert_eq(c->clamped, report_count(&p.report, ACTION_CLAMPED));
@@ -291,5 +291,32 @@ Test(label, the_locale_has_no_say) {
         cr_skip("no locale with a decimal comma here");
     struct parsed p = parse("0 0.5 0.5 0.2 0.2", &detect);
     assert_box(&p, 0, 0, 0.5f, 0.5f, 0.2f, 0.2f);
+    release(&p);
+}
+
+Test(label, rows_of_other_classes_are_left_out) {
+    static const uint8_t wanted[(INDEX_CLASS_LIMIT + 7) / 8] = {1 << 2};
+    const struct label_options options = {.task = TASK_DETECT, .class_count = 80, .wanted_classes = wanted};
+    struct parsed p = parse("0 .5 .5 .2 .2\n2 .5 .5 .2 .2\n2 .5 .5 .2 .2\n1 7 7 7 7\n80 .5 .5 .2 .2\n", &options);
+    cr_assert_eq(p.set.counts.kept, 1);
+    cr_assert_eq(p.set.counts.filtered, 2); /* one of them also out of range */
+    cr_assert_eq(p.set.counts.duplicate, 1);
+    cr_assert_eq(p.set.counts.dropped, 1); /* 80 is no class at all */
+    cr_assert_eq(p.report.counts[RULE_ROW_FILTERED], 1);
+    cr_assert_eq(label(&p, 0)->class_id, 2);
+    release(&p);
+}
+
+Test(label, all_classes_become_one_after_duplicates_went) {
+    static const uint8_t wanted[(INDEX_CLASS_LIMIT + 7) / 8] = {1 << 2 | 1 << 3};
+    const struct label_options options = {
+        .task = TASK_DETECT, .class_count = 80, .wanted_classes = wanted, .single_class = true};
+    struct parsed p = parse("2 .5 .5 .2 .2\n3 .5 .5 .2 .2\n3 .5 .5 .2 .2\n0 .5 .5 .2 .2\n", &options);
+    cr_assert_eq(p.set.counts.kept, 2);
+    cr_assert_eq(p.set.counts.duplicate, 1);
+    cr_assert_eq(p.set.counts.filtered, 1);
+    cr_assert_eq(label(&p, 0)->class_id, 0);
+    cr_assert_eq(label(&p, 1)->class_id, 0);
+    cr_assert(p.set.counts.min_class == 0 && p.set.counts.max_class == 0);
     release(&p);
 }

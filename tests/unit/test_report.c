@@ -165,3 +165,28 @@ Test(report, every_rule_has_a_name_of_its_own) {
         for (int k = 0; k < i; k++)
             cr_assert_str_neq(report_rule_info((enum report_rule)i)->name, report_rule_info((enum report_rule)k)->name);
 }
+
+static bool is_duplicate(enum report_rule rule) {
+    return rule == RULE_ROW_DUPLICATE;
+}
+
+Test(report, rows_of_some_rules_are_left_out) {
+    struct report r = {0}, kept = {0}, back;
+    struct bytes text = {0};
+    struct error error;
+    cr_assert_eq(report_add(&r, RULE_ROW_DUPLICATE, "a.txt", 1, 1, (struct span){0}, "x"), 0);
+    cr_assert_eq(report_add(&r, RULE_ROW_CLASS, "a.txt", 2, 1, (struct span){0}, "y"), 0);
+    cr_assert_eq(report_add(&r, RULE_ROW_DUPLICATE, "b.txt", 1, 1, (struct span){0}, "x"), 0);
+    cr_assert_eq(report_append_except(&kept, &r, is_duplicate), 0);
+    cr_assert_eq(kept.counts[RULE_ROW_CLASS], 1);
+    cr_assert_eq(kept.counts[RULE_ROW_DUPLICATE], 0);
+    cr_assert_eq(report_tsv(&kept, &text), 0);
+    cr_assert_eq(report_parse_tsv(&back, (struct span){text.data, text.size}, &error), 0, "%s", error.message);
+    cr_assert_eq(back.counts[RULE_ROW_CLASS], 1);
+    cr_assert(back.rows.size == kept.rows.size && memcmp(back.rows.data, kept.rows.data, kept.rows.size) == 0);
+    report_deinit(&back);
+    cr_assert_eq(report_parse_tsv(&back, (struct span){text.data + 1, text.size - 1}, &error), ERR_CORRUPT);
+    bytes_deinit(&text);
+    report_deinit(&kept);
+    report_deinit(&r);
+}
