@@ -20,7 +20,7 @@ once = $(eval $(1) := $$(shell $(2)))$($(1))
 
 # ---- sources -------------------------------------------------------------------------------------------------------
 
-COMMON = error bytes file suggest record index index_builder codec jpeg pixels exif cpus
+COMMON = error bytes file suggest record index index_builder codec jpeg pixels exif cpus cgroup memory
 PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_place pair_split pair_map \
          pair_match pair_label pair_hint pair_sample pair decimal label \
          source_image source_jpeg source_png $(SOURCE_TIFF) $(SOURCE_WEBP) $(SOURCE_BMP) normalise intake shard pipeline \
