@@ -20,12 +20,12 @@ once = $(eval $(1) := $$(shell $(2)))$($(1))
 
 # ---- sources -------------------------------------------------------------------------------------------------------
 
-COMMON = error bytes file suggest record index index_builder codec jpeg pixels exif cpus cgroup memory
+COMMON = error bytes file suggest record index index_builder codec jpeg pixels exif cpus cgroup memory staging
 PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_place pair_split pair_map \
          pair_match pair_label pair_hint pair_sample pair decimal label \
          source_image source_jpeg source_png $(SOURCE_TIFF) $(SOURCE_WEBP) $(SOURCE_BMP) normalise intake shard pipeline \
          publish manifest pack_manifest class_names select part pack_split packed append pack merge verify compare reindex
-READER = api_error dataset decoder random permutation matrix placement boxes plan plan_options plan_state \
+READER = api_error staged dataset decoder random permutation matrix placement boxes plan plan_options plan_state \
          cpu resize resize_rows warp warp_rows hsv infrared convert frame window slot loader_options loader dlpack
 READER_X86 = resize_rows_avx2 warp_rows_avx2 hsv_avx2 hsv_avx512 convert_avx2
 TOOLS = args dataset_args loader_args commands interrupt progress output summary splits tree synth font canvas png_out sheet \

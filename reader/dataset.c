@@ -1,11 +1,13 @@
 /*
  * Opening a split costs the same for any number of samples: the index is mapped and its header checked, and each shard
- * shows its length and first pages. Shards are mapped when the first record of theirs is wanted; no descriptor stays open.
+ * shows its length and first pages. Shards are mapped when the first record of theirs is wanted, staged ones at once, so that
+ * they stay whatever becomes of the copy; no descriptor stays open.
  */
 #include "dataset.h"
 
 #include "api_error.h"
 #include "file.h"
+#include "staged.h"
 #include "suggest.h"
 
 #include <dirent.h>
@@ -26,10 +28,18 @@
 
 /* ---- shards ------------------------------------------------------------------------------------------------------ */
 
-static char *shard_path(const struct ypk_dataset *ds, uint64_t shard) {
+static char *path_of_shard(const struct ypk_dataset *ds, uint64_t shard, const char *directory) {
     char name[INDEX_SHARD_NAME_BYTES];
     index_shard_name(name, ds->index.meta.shard_prefix, shard);
-    return path_join(ds->root, name);
+    return path_join(directory, name);
+}
+
+static char *shard_path(const struct ypk_dataset *ds, uint64_t shard) {
+    return path_of_shard(ds, shard, ds->root);
+}
+
+const char *dataset_shard_directory(const struct ypk_dataset *ds, uint64_t shard) {
+    return ds->shards[shard].staged ? ds->staged : ds->root;
 }
 
 /* What a cut, exchanged or half-copied shard shows: its length, and LMDB's two meta pages. */
@@ -84,13 +94,10 @@ static int shard_probe(const struct ypk_dataset *ds, uint64_t shard, struct erro
     return rc;
 }
 
-/* Checked again: the file may have been exchanged since the dataset was opened. */
-static int shard_map_file(const struct ypk_dataset *ds, const struct dataset_shard *s, const char *path, void **out,
-                          struct error *error) {
-    int fd, rc = shard_open(&fd, path, error);
-    if (rc)
-        return rc;
-    rc = shard_check(ds, s, fd, path, error);
+/* Checked here too: the file may have been exchanged since the dataset was opened. */
+static int shard_map_file(const struct ypk_dataset *ds, const struct dataset_shard *s, int fd, const char *path,
+                          void **out, struct error *error) {
+    int rc = shard_check(ds, s, fd, path, error);
     if (!rc) {
         *out = mmap(NULL, (size_t)s->file_bytes, PROT_READ, MAP_SHARED, fd, 0);
         if (*out == MAP_FAILED)
@@ -99,7 +106,6 @@ static int shard_map_file(const struct ypk_dataset *ds, const struct dataset_sha
                                  " open with pread)",
                                  path, s->file_bytes);
     }
-    close(fd);
     return rc;
 }
 
@@ -112,7 +118,11 @@ static int shard_map(const struct ypk_dataset *ds, uint64_t shard, const uint8_t
     char *path = shard_path(ds, shard);
     if (!path)
         return error_set(error, ERR_MEMORY, "%s: out of memory", ds->root);
-    int rc = shard_map_file(ds, s, path, &map, error);
+    int fd, rc = shard_open(&fd, path, error);
+    if (!rc) {
+        rc = shard_map_file(ds, s, fd, path, &map, error);
+        close(fd);
+    }
     free(path);
     if (rc)
         return rc;
@@ -123,6 +133,31 @@ static int shard_map(const struct ypk_dataset *ds, uint64_t shard, const uint8_t
         map = (void *)expected;
     }
     *out = map;
+    return 0;
+}
+
+/* Maps the staged file of a shard. One that is not there is no error: it is read from the pack. */
+static int shard_map_staged(const struct ypk_dataset *ds, uint64_t shard, struct error *error) {
+    struct dataset_shard *s = &ds->shards[shard];
+    void *map;
+    char *path = path_of_shard(ds, shard, ds->staged);
+    if (!path)
+        return error_set(error, ERR_MEMORY, "%s: out of memory", ds->root);
+    int rc = 0, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && errno != ENOENT)
+        rc = error_set_errno(error, errno, "%s: cannot open the staged shard", path);
+    if (fd >= 0) {
+        rc = shard_map_file(ds, s, fd, path, &map, error);
+        close(fd);
+    }
+    if (rc)
+        error_prefix(error, "the staged copy of %s does not fit it (yolopack unstage --all %s, then stage it again): ",
+                     ds->root, ds->root);
+    free(path);
+    if (rc || fd < 0)
+        return rc;
+    s->staged = true;
+    atomic_store_explicit(&s->map, map, memory_order_release);
     return 0;
 }
 
@@ -160,12 +195,13 @@ int dataset_record(const struct ypk_dataset *ds, const struct index_sample *samp
                    struct span *out, struct error *error) {
     size_t size = (size_t)record_bytes(sample->rgb_bytes, sample->ir_bytes);
     const uint8_t *map = NULL;
-    int rc = ds->reads ? shard_read(ds, sample->shard, sample->record_offset, size, scratch, error)
-                       : shard_map(ds, sample->shard, &map, error);
+    bool reads = ds->reads && !ds->shards[sample->shard].staged;
+    int rc = reads ? shard_read(ds, sample->shard, sample->record_offset, size, scratch, error)
+                   : shard_map(ds, sample->shard, &map, error);
     if (rc)
         return rc;
-    *out = (struct span){ds->reads ? scratch->data : map + sample->record_offset, size};
-    if (!ds->reads)
+    *out = (struct span){reads ? scratch->data : map + sample->record_offset, size};
+    if (!reads)
         record_ask(out->data, size);
     return 0;
 }
@@ -281,8 +317,10 @@ static int open_index(struct ypk_dataset *ds, struct error *error) {
     return rc;
 }
 
-static int open_shards(struct ypk_dataset *ds, struct error *error) {
-    int rc = 0;
+static int open_shards(struct ypk_dataset *ds, int stage, struct error *error) {
+    int rc = staged_find(&ds->staged, ds->root, stage, error);
+    if (rc)
+        return rc;
     ds->shards = calloc((size_t)ds->index.shard_count + 1, sizeof *ds->shards);
     if (!ds->shards)
         return error_set(error, ERR_MEMORY, "%s: out of memory", ds->root);
@@ -295,8 +333,16 @@ static int open_shards(struct ypk_dataset *ds, struct error *error) {
         ds->shards[i].file_bytes = row.file_bytes;
         ds->shards[i].head_hash = row.head_hash;
         ds->shards_bytes += row.file_bytes;
-        rc = shard_probe(ds, i, error);
+        if (ds->staged)
+            rc = shard_map_staged(ds, i, error);
+        ds->staged_count += ds->shards[i].staged;
+        if (!rc && !ds->shards[i].staged)
+            rc = shard_probe(ds, i, error);
     }
+    if (!rc && stage == YPK_STAGE_REQUIRE && ds->staged_count < ds->index.shard_count)
+        rc = error_set(error, ERR_NOT_FOUND,
+                       "%s: only %" PRIu64 " of the %" PRIu64 " shards of split %s are staged (yolopack stage %s)",
+                       ds->root, ds->staged_count, ds->index.shard_count, ds->split, ds->root);
     return rc;
 }
 
@@ -315,6 +361,9 @@ static int take_options(ypk_dataset_options *out, const ypk_dataset_options *opt
     memcpy(out, options, sizeof *out);
     if (out->io < YPK_IO_AUTO || out->io > YPK_IO_PREAD)
         return error_set(error, ERR_ARGUMENT, "io %d is none of YPK_IO_AUTO, YPK_IO_MMAP and YPK_IO_PREAD", out->io);
+    if (out->stage < YPK_STAGE_AUTO || out->stage > YPK_STAGE_REQUIRE)
+        return error_set(error, ERR_ARGUMENT, "stage %d is none of YPK_STAGE_AUTO, YPK_STAGE_OFF and YPK_STAGE_REQUIRE",
+                         out->stage);
     return 0;
 }
 
@@ -329,7 +378,7 @@ static int dataset_open(struct ypk_dataset *ds, const char *path, const ypk_data
     if (!rc)
         rc = open_index(ds, error);
     if (!rc)
-        rc = open_shards(ds, error);
+        rc = open_shards(ds, o.stage, error);
     if (!rc)
         ds->reads = o.io == YPK_IO_PREAD || (o.io == YPK_IO_AUTO && is_remote(ds->root));
     return rc;
@@ -365,6 +414,7 @@ void ypk_dataset_close(ypk_dataset **dataset) {
     }
     free(ds->shards);
     file_unmap(&ds->index_map);
+    free(ds->staged);
     free(ds->index_path);
     free(ds->split);
     free(ds->root);
@@ -403,6 +453,7 @@ void ypk_dataset_get_info(const ypk_dataset *ds, ypk_dataset_info *out) {
                               .ir_max_height = v->ir_max_height,
                               .max_record_bytes = v->max_record_bytes,
                               .max_label_count = v->max_label_count,
+                              .staged_shard_count = ds->staged_count,
                               .split = ds->split};
 }
 

@@ -14,23 +14,29 @@
 struct dataset_shard {
     uint64_t file_bytes;
     uint64_t head_hash;
+    bool staged;                  /* mapped from the staged copy, when the dataset was opened */
     _Atomic(const uint8_t *) map; /* [file_bytes], NULL until first read; set once, by compare and swap */
 };
 
 /* Immutable after open, but for the maps. No lock, so that a child of fork() can use it whatever other threads did. */
 struct ypk_dataset {
-    char *root; /* absolute: the process may change its directory */
+    char *root;            /* absolute: the process may change its directory */
+    char *staged;          /* directory of the staged copy, NULL if there is none */
+    uint64_t staged_count; /* shards that are mapped from it */
     char *split;
     char *index_path;
     struct span index_map;
     struct index_view index;
     struct dataset_shard *shards; /* [index.shard_count] */
     uint64_t shards_bytes;        /* sum of file_bytes */
-    bool reads;                   /* pread into the caller's scratch instead of mapping */
+    bool reads;                   /* pread into the caller's scratch instead of mapping; never from the staged copy */
 };
 
 /* The record of `sample`: borrowed from the map, or read into `scratch` (its content replaced). */
 int dataset_record(const struct ypk_dataset *dataset, const struct index_sample *sample, struct bytes *scratch,
                    struct span *out, struct error *error);
+
+/* Where the shard's file lies: the pack, or its staged copy. Borrowed. */
+const char *dataset_shard_directory(const struct ypk_dataset *dataset, uint64_t shard);
 
 #endif

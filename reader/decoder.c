@@ -96,7 +96,8 @@ static int check_image(struct image *out, const struct index_view *view, uint64_
 static void name_sample(const ypk_decoder *d, uint64_t index, const struct index_sample *row, struct error *error) {
     char shard[INDEX_SHARD_NAME_BYTES];
     index_shard_name(shard, d->dataset->index.meta.shard_prefix, row->shard);
-    error_prefix(error, "%s/%s: sample %" PRIu64 " (%s): ", d->dataset->root, shard, index, index_sample_name(row));
+    error_prefix(error, "%s/%s: sample %" PRIu64 " (%s): ", dataset_shard_directory(d->dataset, row->shard), shard,
+                 index, index_sample_name(row));
 }
 
 static int fetch_image(ypk_decoder *d, uint64_t index, int modality, const struct index_sample *row, struct image *out,

@@ -76,18 +76,24 @@ YPK_API const char *ypk_code_text(int code);
 typedef struct ypk_dataset ypk_dataset;
 
 enum { YPK_IO_AUTO = 0, YPK_IO_MMAP = 1, YPK_IO_PREAD = 2 };
+enum { YPK_STAGE_AUTO = 0, YPK_STAGE_OFF = 1, YPK_STAGE_REQUIRE = 2 };
 
 typedef struct ypk_dataset_options {
     size_t size;            /* sizeof(ypk_dataset_options) */
     const char *split;      /* "train", "val", …; NULL: "train" if the pack has it, else its only split */
     int io;                 /* YPK_IO_AUTO: pread on network file systems, mmap elsewhere. With mmap, a shard that is cut
                                while it is in use ends the process with SIGBUS; with pread that is YPK_E_IO. */
+    int stage;              /* YPK_STAGE_AUTO: shards that `yolopack stage` put into $YPK_STAGE_DIR or /dev/shm are mapped from
+                               there, others are read from the pack. YPK_STAGE_OFF: never. YPK_STAGE_REQUIRE:
+                               YPK_E_NOT_FOUND unless every shard of the split is staged. */
 } ypk_dataset_options;
 
 /* Opens one split of the pack directory `path`. Cost does not depend on the number of samples. Checks the index's header
  * and, for every shard, its length and first pages; shards themselves are mapped when first read, and no descriptor is
  * kept open. The directory may be renamed or removed later only as far as shards are mapped already; the process may change
- * its current directory. `options` may be NULL.
+ * its current directory. A staged copy is found by what the pack holds, never by its name, and checked like the pack itself:
+ * one that does not fit is YPK_E_CORRUPT, naming the file. It may be removed while the dataset is open; a dataset opened
+ * afterwards reads the pack. `options` may be NULL.
  * YPK_E_NOT_FOUND, YPK_E_CORRUPT, YPK_E_UNSUPPORTED, YPK_E_IO, YPK_E_MEMORY, YPK_E_ARGUMENT. */
 YPK_API int ypk_dataset_open(ypk_dataset **out, const char *path, const ypk_dataset_options *options, ypk_error *error);
 YPK_API void ypk_dataset_close(ypk_dataset **dataset);
@@ -110,6 +116,7 @@ typedef struct ypk_dataset_info {
     uint32_t rgb_max_width, rgb_max_height, ir_max_width, ir_max_height; /* px */
     uint32_t max_record_bytes;      /* the largest record */
     uint32_t max_label_count;       /* most labels of one sample */
+    uint64_t staged_shard_count;    /* shards that are read from a staged copy */
     const char *split;              /* owned by the dataset */
 } ypk_dataset_info;
 
