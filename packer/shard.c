@@ -347,6 +347,28 @@ void shard_extents_sort(struct shard_extent *extents, uint64_t count) {
     }
 }
 
+int shard_extents_list(struct shard_extent **out, const struct index_view *view, const struct index_shard *shard,
+                       struct error *error) {
+    uint64_t count = shard->sample_count;
+    struct shard_extent *extents = calloc(count ? (size_t)count : 1, sizeof *extents);
+    *out = NULL;
+    if (!extents)
+        return error_set(error, ERR_MEMORY, "out of memory for %" PRIu64 " samples", count);
+    for (uint64_t i = 0; i < count; i++) {
+        struct index_sample s;
+        uint64_t row = shard->first_sample + i;
+        int rc = index_sample(view, row, &s, error);
+        if (rc) {
+            free(extents);
+            return rc;
+        }
+        extents[i] = (struct shard_extent){s.record_offset, row, s.rgb_bytes, s.ir_bytes};
+    }
+    shard_extents_sort(extents, count);
+    *out = extents;
+    return 0;
+}
+
 /* One pass over a file. The buffer holds the `size` bytes from `start` on; everything before `position` is done. */
 struct pass {
     int fd;
@@ -355,6 +377,8 @@ struct pass {
     size_t size, buffer_bytes;
     uint8_t *buffer;
     XXH3_state_t *structure, *payload; /* payload is NULL when payloads are skipped */
+    int copy_fd;                       /* -1, or what is read is written here, at the same place */
+    const char *copy_path;
     struct error *error;
 };
 
@@ -375,6 +399,19 @@ static void pass_deinit(struct pass *p) {
     XXH3_freeState(p->payload);
 }
 
+static int pass_copy(const struct pass *p) {
+    size_t done = 0;
+    while (done < p->size) {
+        ssize_t n = pwrite(p->copy_fd, p->buffer + done, p->size - done, (off_t)(p->start + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return error_set_errno(p->error, n < 0 ? errno : EIO, "%s: cannot write", p->copy_path);
+        done += (size_t)n;
+    }
+    return 0;
+}
+
 /* Takes everything up to `end` into `hash`, and to `copy` if that is not NULL. */
 static int pass_hash(struct pass *p, uint64_t end, XXH3_state_t *hash, uint8_t *copy) {
     while (p->position < end) {
@@ -383,6 +420,8 @@ static int pass_hash(struct pass *p, uint64_t end, XXH3_state_t *hash, uint8_t *
             p->start = p->position;
             p->size = left < p->buffer_bytes ? (size_t)left : p->buffer_bytes;
             int rc = file_pread_all(p->fd, p->buffer, p->size, p->start, p->path, p->error);
+            if (!rc && p->copy_fd >= 0)
+                rc = pass_copy(p);
             if (rc)
                 return rc;
         }
@@ -466,11 +505,12 @@ static int hash_fd(struct pass *p, struct index_shard *out, uint32_t page_bytes,
     return rc;
 }
 
-int shard_hash_file(struct index_shard *out, const char *path, uint32_t page_bytes, const struct shard_extent *extents,
-                    uint64_t count,
+int shard_copy_file(struct index_shard *out, const char *path, int to_fd, const char *to_path, uint32_t page_bytes,
+                    const struct shard_extent *extents, uint64_t count,
                     int (*record)(void *arg, const struct shard_extent *extent, const struct shard_found *found),
                     void *arg, struct error *error) {
-    struct pass p = {.fd = open(path, O_RDONLY | O_CLOEXEC), .path = path, .error = error};
+    struct pass p = {
+        .fd = open(path, O_RDONLY | O_CLOEXEC), .path = path, .copy_fd = to_fd, .copy_path = to_path, .error = error};
     if (p.fd < 0)
         return error_set_errno(error, errno, "%s: cannot open the shard", path);
     (void)posix_fadvise(p.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -482,9 +522,16 @@ int shard_hash_file(struct index_shard *out, const char *path, uint32_t page_byt
     return rc;
 }
 
+int shard_hash_file(struct index_shard *out, const char *path, uint32_t page_bytes, const struct shard_extent *extents,
+                    uint64_t count,
+                    int (*record)(void *arg, const struct shard_extent *extent, const struct shard_found *found),
+                    void *arg, struct error *error) {
+    return shard_copy_file(out, path, -1, NULL, page_bytes, extents, count, record, arg, error);
+}
+
 int shard_head(struct index_shard *out, const char *path, uint32_t page_bytes, struct error *error) {
     struct stat file;
-    struct pass p = {.fd = open(path, O_RDONLY | O_CLOEXEC), .path = path, .error = error};
+    struct pass p = {.fd = open(path, O_RDONLY | O_CLOEXEC), .path = path, .copy_fd = -1, .error = error};
     if (p.fd < 0)
         return error_set_errno(error, errno, "%s: cannot open the shard", path);
     *out = (struct index_shard){0};
@@ -535,7 +582,7 @@ static int seal_compare(void *arg, const struct shard_extent *extent, const stru
 static int seal_hash(struct seal *s, struct index_shard *out) {
     struct shard_writer *w = s->w;
     struct shard_extent *extents = (struct shard_extent *)w->extents.data;
-    struct pass p = {.path = w->path, .error = s->error};
+    struct pass p = {.path = w->path, .copy_fd = -1, .error = s->error};
     mdb_env_get_fd(w->env, &p.fd);
     shard_extents_sort(extents, w->count);
     int rc = pass_init(&p, GAP_BUFFER_BYTES, false);

@@ -62,6 +62,10 @@ struct shard_extent {
     uint32_t rgb_bytes, ir_bytes; /* payloads */
 };
 
+/* The extents of a shard that the index has, sorted, into *out (malloc'ed); `row` is the index's. */
+int shard_extents_list(struct shard_extent **out, const struct index_view *view, const struct index_shard *shard,
+                       struct error *error);
+
 /* Sorts by offset: LMDB may put a later record into an earlier, freed page. */
 void shard_extents_sort(struct shard_extent *extents, uint64_t count);
 
@@ -77,6 +81,12 @@ struct shard_found {
  * sorted; one that overlaps its neighbour or leaves the file is ERR_CORRUPT. */
 int shard_hash_file(struct index_shard *out, const char *path, uint32_t page_bytes, const struct shard_extent *extents,
                     uint64_t count,
+                    int (*record)(void *arg, const struct shard_extent *extent, const struct shard_found *found),
+                    void *arg, struct error *error);
+
+/* The same pass, which also writes the file to `to_fd`, an empty file `to_path` that may have its space reserved. */
+int shard_copy_file(struct index_shard *out, const char *path, int to_fd, const char *to_path, uint32_t page_bytes,
+                    const struct shard_extent *extents, uint64_t count,
                     int (*record)(void *arg, const struct shard_extent *extent, const struct shard_found *found),
                     void *arg, struct error *error);
 

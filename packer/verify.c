@@ -219,23 +219,6 @@ static int check_through_lmdb(struct shard_check *c) {
     return 0;
 }
 
-static int list_extents(struct shard_check *c) {
-    uint64_t count = c->shard.sample_count;
-    c->extents = calloc(count ? (size_t)count : 1, sizeof *c->extents);
-    if (!c->extents)
-        return error_set(&c->error, ERR_MEMORY, "%s: out of memory for %" PRIu64 " samples", c->path, count);
-    for (uint64_t i = 0; i < count; i++) {
-        struct index_sample s;
-        uint64_t row = c->shard.first_sample + i;
-        int rc = index_sample(&c->split->view, row, &s, &c->error);
-        if (rc)
-            return rc;
-        c->extents[i] = (struct shard_extent){s.record_offset, row, s.rgb_bytes, s.ir_bytes};
-    }
-    shard_extents_sort(c->extents, count);
-    return 0;
-}
-
 /* How many of the sorted extents lie in a file of that length; the rest is lost, and said so. */
 static uint64_t extents_inside(struct shard_check *c, uint64_t file_bytes) {
     uint64_t count = c->shard.sample_count;
@@ -298,7 +281,7 @@ static int check_bytes(struct shard_check *c) {
 static int check_shard(struct shard_check *c, uint64_t shard) {
     int rc = index_shard(&c->split->view, shard, &c->shard, &c->error);
     if (!rc)
-        rc = list_extents(c);
+        rc = shard_extents_list(&c->extents, &c->split->view, &c->shard, &c->error);
     if (!rc)
         rc = check_bytes(c);
     if (rc && error_is_fault(&c->error)) {
