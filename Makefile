@@ -24,13 +24,15 @@ COMMON = error bytes file suggest record index index_builder codec jpeg pixels e
 PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_place pair_split pair_map \
          pair_match pair_label pair_hint pair_sample pair decimal label \
          source_image source_jpeg source_png $(SOURCE_TIFF) $(SOURCE_WEBP) $(SOURCE_BMP) normalise intake shard pipeline \
-         publish manifest pack_manifest class_names select part pack_split packed append pack merge verify compare reindex
+         publish manifest pack_manifest class_names select part pack_split packed append pack merge verify compare reindex \
+         lease stage_copy stage
 READER = api_error staged dataset decoder random permutation matrix placement boxes plan plan_options plan_state \
          cpu resize resize_rows warp warp_rows hsv infrared convert frame window slot loader_options loader dlpack
 READER_X86 = resize_rows_avx2 warp_rows_avx2 hsv_avx2 hsv_avx512 convert_avx2
 TOOLS = args dataset_args loader_args commands interrupt progress output summary splits tree synth font canvas png_out sheet \
         view_stored view_batch \
-        export_label export_yaml cmd_pack cmd_check cmd_bench cmd_info cmd_ls cmd_verify cmd_reindex cmd_merge cmd_export cmd_synth cmd_view
+        export_label export_yaml cmd_pack cmd_check cmd_bench cmd_info cmd_ls cmd_verify cmd_reindex cmd_merge cmd_export cmd_synth cmd_view \
+        clock cmd_stage cmd_unstage cmd_staged
 
 # Formats whose libraries may be absent: then the file in the source's place says which package is needed.
 HAVE_TIFF = $(call once,HAVE_TIFF,$(PKG_CONFIG) --exists libtiff-4 && echo yes)

@@ -247,7 +247,8 @@ static void print_option(const struct args_option *option) {
 }
 
 static void print_help(const struct args_spec *spec) {
-    printf("usage: yolopack %s %s%s\n\n", spec->command, spec->operands, spec->option_count > 0 ? " [options]" : "");
+    printf("usage: yolopack %s%s%s%s\n\n", spec->command, spec->operands[0] != '\0' ? " " : "", spec->operands,
+           spec->option_count > 0 ? " [options]" : "");
     print_wrapped(spec->summary, 0);
     printf("\n");
     for (size_t i = 0; i < spec->option_count; i++)
