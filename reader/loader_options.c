@@ -90,6 +90,7 @@ static struct plan_options plan_options_from(const ypk_loader_options *o, const 
         .mosaic_pool = o->mosaic_pool_all ? POOL_ALL : POOL_LANE,
         .hsv_on_ir = o->hsv_on_ir != 0,
         .ir_shift = o->ir_shift,
+        .fast = o->fast != 0,
         .mosaic = o->mosaic,
         .mixup = o->mixup,
         .cutmix = o->cutmix,

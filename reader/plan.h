@@ -54,7 +54,8 @@ enum plan_pool {
     X(mosaic_depth, 8, 1, 1024)  /* P: how far back in its lane a sample finds partners */                             \
     X(mosaic_pool, POOL_LANE, POOL_LANE, POOL_ALL)                                                                     \
     X(hsv_on_ir, 0, 0, 1)  /* IR takes the value gain of RGB as well */                                                \
-    X(ir_shift, 0, 0, 256) /* px: IR moves by at most this in x and in y */
+    X(ir_shift, 0, 0, 256) /* px: IR moves by at most this in x and in y */                                            \
+    X(fast, 0, 0, 1)       /* no draw depends on it, but the pixels do: a saved state has to name it */
 
 /* Fractions, kept to nine decimals. Probabilities unless stated. */
 #define PLAN_FRACTIONS(X)                                                                                              \

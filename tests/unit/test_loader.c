@@ -460,6 +460,12 @@ Test(loader, a_state_of_something_else_is_refused_by_name) {
     cr_assert(strstr(error.message, "seed"), "%s", error.message);
     cr_assert_eq(ypk_loader_restore(b, "rubbish", &error), YPK_E_CORRUPT);
     ypk_loader_destroy(&b);
+    o = small_options();
+    o.fast = 1;
+    b = make(&o);
+    cr_assert_eq(ypk_loader_restore(b, state, &error), YPK_E_ARGUMENT);
+    cr_assert(strstr(error.message, "fast"), "%s", error.message);
+    ypk_loader_destroy(&b);
     ypk_loader_destroy(&a);
 }
 
