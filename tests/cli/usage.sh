@@ -1,6 +1,6 @@
 # Help, versions, and what a user who mistypes sees.
 . tests/cli/lib.sh
-commands="pack check info ls verify reindex merge export synth view"
+commands="pack check info ls verify reindex merge export synth view bench"
 
 expect 0 "$YOLOPACK" --help
 silent err
