@@ -2,7 +2,8 @@
 interleaved run on the same cores, 640 x 640, batch 16. Prints ratios of rates and of processor time, and memory.
 
 Environment: YOLOPACK and BUILD (as `make bench` sets them), YPK_TEST_DATA (coco128, llvip), BENCH_ROUNDS (3),
-BENCH_SECONDS (4: of one side in one round), TMPDIR. Runs itself again in the Python environment of tests/parity.
+BENCH_SECONDS (10: of one side in one round; on a busy machine more, so that the window
+of decoded pictures is full before the measuring begins), TMPDIR. Runs itself again in the Python environment of tests/parity.
 """
 import json
 import os
@@ -18,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
-SECONDS = int(os.environ.get("BENCH_SECONDS", "4"))
+SECONDS = int(os.environ.get("BENCH_SECONDS", "10"))
 WORKERS, BATCH, SIZE = 2, 16, 640
 COCO_COPIES, LLVIP_COPIES = 8, 10
 
