@@ -2,7 +2,6 @@
 
 #include "file.h"
 #include "label.h"
-#include "manifest.h"
 #include "pack_split.h"
 
 #include <errno.h>
@@ -84,37 +83,44 @@ static bool length_differs(const struct comparer *c, const char *path, uint8_t f
     return path && kept && fstatat(c->base_fd, path, &st, 0) == 0 && (uint64_t)st.st_size != bytes;
 }
 
-/* A file that cannot be read, or gives nothing, counts as one without labels, as it does when packing. */
-static int labels_differ(bool *out, struct comparer *c, const char *path, const struct index_sample *there,
-                         struct error *error) {
+/* Sets *change to what is not as it was, NULL if nothing is. */
+static int compare_labels(const char **change, struct comparer *c, const char *path, const struct index_sample *there,
+                          struct error *error) {
     struct error fault = {0};
     c->text.size = 0;
     label_set_clear(&c->labels);
     report_clear(&c->scratch);
     int rc = path ? file_read(&c->text, c->base_fd, path, LABEL_FILE_LIMIT_BYTES, &fault) : 0;
-    if (rc == 0 && path)
-        rc = label_parse(&c->labels, (struct span){c->text.data, c->text.size}, path, c->label, &c->scratch);
-    if (rc == ERR_MEMORY)
-        return error_set(error, rc, "out of memory for the labels in %s", path);
-    size_t labels = (size_t)there->label_count * INDEX_LABEL_BYTES;
-    *out = c->labels.labels.size != labels ||
-           (labels > 0 && memcmp(c->labels.labels.data, there->labels, labels) != 0) ||
-           (c->labels.points.size > 0 && memcmp(c->labels.points.data, there->points, c->labels.points.size) != 0);
+    if (rc != 0 && intake_is_machine_fault(&fault)) {
+        if (error)
+            *error = fault;
+        return rc;
+    }
+    *change = rc != 0 ? "cannot be read now" : NULL;
+    if (rc != 0)
+        return 0;
+    if (path && label_parse(&c->labels, (struct span){c->text.data, c->text.size}, path, c->label, &c->scratch) != 0)
+        return error_set(error, ERR_MEMORY, "out of memory for the labels in %s", path);
+    size_t labels = (size_t)there->label_count * INDEX_LABEL_BYTES, points = c->labels.points.size;
+    if (c->labels.labels.size != labels || (labels > 0 && memcmp(c->labels.labels.data, there->labels, labels) != 0) ||
+        (points > 0 && memcmp(c->labels.points.data, there->points, points) != 0))
+        *change = "gives other labels than when it was packed";
     return 0;
 }
 
 static int compare_source(struct comparer *c, const struct sample_source *source, const struct index_sample *there,
                           struct error *error) {
-    bool labels = false;
-    bool images = length_differs(c, source->rgb, there->rgb_format, there->rgb_bytes) ||
-                  length_differs(c, source->ir, there->ir_format, there->ir_bytes);
-    int rc = images ? 0 : labels_differ(&labels, c, source->label, there, error);
-    if (rc != 0 || (!images && !labels))
+    const char *path = sample_source_name(source), *change = NULL;
+    int rc = 0;
+    if (length_differs(c, source->rgb, there->rgb_format, there->rgb_bytes) ||
+        length_differs(c, source->ir, there->ir_format, there->ir_bytes))
+        change = "an image has another length than when it was packed";
+    else if ((rc = compare_labels(&change, c, source->label, there, error)) == 0 && source->label)
+        path = source->label;
+    if (rc != 0 || !change)
         return rc;
-    rc =
-        report_add(c->report, RULE_SOURCE_CHANGED, labels && source->label ? source->label : sample_source_name(source),
-                   0, 0, (struct span){0}, "%s than when it was packed: the pack keeps what it has",
-                   images ? "an image has another length" : "gives other labels");
+    rc = report_add(c->report, RULE_SOURCE_CHANGED, path, 0, 0, (struct span){0}, "%s: the pack keeps what it has",
+                    change);
     return rc == 0 ? 0 : error_set(error, rc, "out of memory for the report");
 }
 
@@ -183,13 +189,12 @@ void append_end(struct append *append) {
 }
 
 int append_check_current(const struct append *append, struct error *error) {
-    json_t *manifest = NULL;
     const struct packed *older = &append->older;
-    int rc = manifest_read(&manifest, older->path, error);
-    if (rc == 0 && !json_equal(manifest, older->manifest))
+    uint64_t identity = 0;
+    int rc = packed_identity(&identity, older->path, error);
+    if (rc == 0 && identity != older->identity)
         rc = error_set(error, ERR_INPUT, "%s was replaced by another run while this one began: append again",
                        older->path);
-    json_decref(manifest);
     return rc;
 }
 

@@ -137,14 +137,13 @@ static struct span text_span(const char *text) {
     return (struct span){(const uint8_t *)text, strlen(text)};
 }
 
-/* A file that cannot be read is the sample's fault, unless the machine is out of memory or descriptors. */
-static bool is_machine_fault(const struct error *fault) {
+bool intake_is_machine_fault(const struct error *fault) {
     return fault->code == ERR_MEMORY || fault->os_errno == EMFILE || fault->os_errno == ENFILE;
 }
 
 static int reject_unreadable(struct intake_result *out, const char *path, const struct error *fault,
                              struct error *error) {
-    if (is_machine_fault(fault)) {
+    if (intake_is_machine_fault(fault)) {
         if (error)
             *error = *fault;
         return fault->code;
@@ -445,7 +444,7 @@ static int take_labels(struct intake *in, const struct sample_source *source, st
     }
     in->label_text.size = 0;
     if (file_read(&in->label_text, in->base_fd, source->label, LABEL_FILE_LIMIT_BYTES, &fault) != 0) {
-        if (is_machine_fault(&fault)) {
+        if (intake_is_machine_fault(&fault)) {
             if (error)
                 *error = fault;
             return fault.code;

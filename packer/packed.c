@@ -79,13 +79,22 @@ static int open_report(struct packed *p, struct error *error) {
     return rc;
 }
 
+int packed_identity(uint64_t *out, const char *path, struct error *error) {
+    uint64_t bytes;
+    char *manifest = path_join(path, MANIFEST_NAME);
+    int rc = manifest ? manifest_hash_file(&bytes, out, manifest, error)
+                      : error_set(error, ERR_MEMORY, "%s: out of memory", path);
+    free(manifest);
+    return rc;
+}
+
 int packed_open(struct packed *out, const char *path, struct error *error) {
     *out = (struct packed){.path = path};
     int rc = manifest_read(&out->manifest, path, error);
     if (rc != 0)
         return rc;
-    const char *identity = json_string_value(json_object_get(out->manifest, "manifest_xxh3"));
-    out->identity = identity ? strtoull(identity, NULL, 16) : 0;
+    if ((rc = packed_identity(&out->identity, path, error)) != 0)
+        return rc;
     if (!pack_manifest_part(&out->part, json_object_get(out->manifest, "part")))
         return error_set(error, ERR_CORRUPT, "%s/%s: says of which part it is, but not rightly", path, MANIFEST_NAME);
     rc = open_splits(out, error);

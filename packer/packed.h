@@ -23,7 +23,7 @@ struct packed_split {
 struct packed {
     const char *path; /* borrowed */
     json_t *manifest;
-    uint64_t identity; /* hash of the manifest, which has those of all other files */
+    uint64_t identity; /* of its files, by packed_identity() */
     struct pack_part part;
     struct packed_split splits[8];
     size_t split_count;
@@ -34,6 +34,9 @@ struct packed {
  * naming the file. Close it either way. */
 int packed_open(struct packed *out, const char *path, struct error *error);
 void packed_close(struct packed *p);
+
+/* Hash of the manifest's bytes, which has the hashes of all other files. */
+int packed_identity(uint64_t *out, const char *path, struct error *error);
 
 /* NULL if the pack has none of that name. */
 const struct packed_split *packed_split(const struct packed *p, const char *name);
