@@ -33,11 +33,12 @@ struct intake_options {
 };
 
 /* Counts of one sample or of many: plain sums. */
+/* clang-format off */
 #define INTAKE_COUNTS(X)                                                                                               \
-    X(samples)                                                                                                         \
-    X(packed) X(rejected) X(images_kept) X(images_transcoded) X(images_rotated) X(source_bytes) X(payload_bytes)       \
-        X(rows) X(rows_kept) X(rows_dropped) X(rows_clamped) X(rows_duplicate) X(rows_filtered) X(background_no_file)  \
-            X(background_empty) X(labels)
+    X(samples) X(packed) X(rejected) X(images_kept) X(images_transcoded) X(images_rotated) X(source_bytes)             \
+    X(payload_bytes) X(rows) X(rows_kept) X(rows_dropped) X(rows_clamped) X(rows_duplicate) X(rows_filtered)           \
+    X(background_no_file) X(background_empty) X(labels)
+/* clang-format on */
 
 struct intake_counts {
 #define X(name) uint64_t name;
