@@ -121,6 +121,16 @@ int decoder_image(struct ypk_decoder *d, uint64_t index, int modality, struct re
     return rc;
 }
 
+size_t decoder_bytes_after(const struct ypk_decoder *d, uint64_t index, struct span payload) {
+    struct index_sample row;
+    if (index_sample(&d->dataset->index, index, &row, NULL) != 0)
+        return 0;
+    const struct dataset_shard *shard = &d->dataset->shards[row.shard];
+    const uint8_t *map = atomic_load_explicit(&shard->map, memory_order_acquire), *end = payload.data + payload.size;
+    bool mapped = map && payload.data >= map && end <= map + shard->file_bytes;
+    return mapped ? (size_t)(map + shard->file_bytes - end) : 0;
+}
+
 void decoder_name_sample(struct ypk_decoder *d, uint64_t index, struct error *error) {
     struct index_sample row;
     if (index_sample(&d->dataset->index, index, &row, NULL) == 0)

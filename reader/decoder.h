@@ -18,6 +18,10 @@ struct codec *decoder_codec(struct ypk_decoder *decoder);
 int decoder_image(struct ypk_decoder *decoder, uint64_t index, int modality, struct record_image *image,
                   struct span *payload, struct error *error);
 
+/* How many bytes can be read behind a payload that decoder_image() gave, in a mapping that stays until the dataset is closed;
+ * 0 where the payload was read into scratch. */
+size_t decoder_bytes_after(const struct ypk_decoder *decoder, uint64_t index, struct span payload);
+
 /* Puts shard and sample in front of a message about its pixels. */
 void decoder_name_sample(struct ypk_decoder *decoder, uint64_t index, struct error *error);
 

@@ -46,13 +46,9 @@ static void lap(uint64_t *stage, uint64_t *mark) {
     *mark = now;
 }
 
-static size_t plane_stride(const struct frame_options *options) {
-    return align_up(options->image_size, STRIDE_ALIGNMENT);
-}
-
 size_t frame_picture_bytes(const struct frame_options *options) {
     size_t planes = (options->rgb ? 3u : 0u) + (options->ir ? 1u : 0u);
-    return align_up(planes * plane_stride(options) * options->image_size + READ_SLACK, 4096);
+    return align_up(planes * align_up(options->image_size, STRIDE_ALIGNMENT) * options->image_size + READ_SLACK, 4096);
 }
 
 /* The widest, highest and largest source that has to be decoded. */
@@ -140,15 +136,27 @@ struct frame_times frame_take_times(struct frame *frame) {
 
 /* ---- loading -------------------------------------------------------------------------------------------------------- */
 
-static void fill_planes(uint8_t *const *planes, int count, size_t stride, struct size_px size) {
-    for (int p = 0; p < count; p++)
-        for (uint32_t y = 0; y < size.height; y++)
-            memset(planes[p] + y * stride, RECIPE_FILL, size.width);
+/* Takes `count` planes of a picture from its memory. */
+static void take_memory(uint8_t *planes[3], struct picture_planes *out, int count, struct size_px size,
+                        uint8_t **next) {
+    out->stride = align_up(size.width, STRIDE_ALIGNMENT);
+    for (int p = 0; p < count; p++) {
+        out->plane[p] = planes[p] = *next;
+        *next += out->stride * size.height;
+    }
 }
 
-static void copy_plane(uint8_t *to, const uint8_t *from, size_t stride, struct size_px size) {
-    for (uint32_t y = 0; y < size.height; y++)
-        memcpy(to + y * stride, from + y * stride, size.width);
+/* One plane stands for all of a modality. */
+static void share_plane(struct picture_planes *out) {
+    out->plane[1] = out->plane[2] = out->plane[0];
+}
+
+/* For a sample that lacks the modality. */
+static void fill_planes(struct picture_planes *out, struct size_px size, uint8_t **next) {
+    uint8_t *planes[3];
+    take_memory(planes, out, 1, size, next);
+    memset(planes[0], RECIPE_FILL, out->stride * size.height);
+    share_plane(out);
 }
 
 /* The smallest scale of the JPEG decoder that is not below the size wanted. */
@@ -176,40 +184,65 @@ static int decode_pixels(struct frame *f, struct pixels *out, const struct recor
     return rc == 0 || rc == ERR_MEMORY ? rc : (error->code = ERR_CORRUPT);
 }
 
-/* One image of a sample into `count` planes of the given size; three equal ones are made from one. */
-static int load_image(struct frame *f, uint64_t sample, int modality, uint8_t *const *planes, int count, size_t stride,
-                      struct size_px size, struct error *error) {
+/* Planes that are stored as they are wanted stay where they are, if the shard is mapped and a little behind them too. */
+static bool borrow_planes(const struct frame *f, struct picture_planes *out, const struct codec_planes *stored,
+                          const struct record_image *image, struct span payload, uint64_t sample, struct size_px size) {
+    if (image->codec != CODEC_RAW || image->width != size.width || image->height != size.height ||
+        decoder_bytes_after(f->decoder, sample, payload) < READ_SLACK)
+        return false;
+    for (int p = 0; p < stored->count; p++)
+        out->plane[p] = stored->plane[p];
+    out->stride = image->width;
+    return true;
+}
+
+/* The `count` planes of a picture from those that are stored, resampled if they have to be. */
+static void load_stored(struct frame *f, struct picture_planes *out, int count, const struct codec_planes *stored,
+                        const struct record_image *image, struct span payload, uint64_t sample, struct size_px size,
+                        uint8_t **next) {
+    uint8_t *planes[3];
+    if (borrow_planes(f, out, stored, image, payload, sample, size))
+        return;
+    take_memory(planes, out, count, size, next);
+    for (int p = 0; p < count; p++) {
+        struct pixels plane = {(uint8_t *)(uintptr_t)stored->plane[p], image->width, image->width, image->height, 1, 8};
+        resize_planes(f->resize, &planes[p], out->stride, (int)size.width, (int)size.height, &plane);
+    }
+}
+
+/* One image of a sample at the size wanted. `next` is the picture's free memory. */
+static int load_image(struct frame *f, uint64_t sample, int modality, struct picture_planes *out, struct size_px size,
+                      uint8_t **next, struct error *error) {
     struct record_image image;
     struct span payload;
+    struct codec_planes stored;
     uint64_t mark = now_ns();
 
     int rc = decoder_image(f->decoder, sample, modality, &image, &payload, error);
     lap(&f->times.read, &mark);
     if (rc != 0)
         return rc;
-    bool gray = count == 1 || image.channels == 1 || (image.flags & IMAGE_GRAY);
-    int decoded = gray ? 1 : 3;
-    struct codec_planes stored;
+    bool gray = modality == YPK_IR || image.channels == 1 || (image.flags & IMAGE_GRAY);
+    int count = gray ? 1 : 3;
     rc = codec_planes(decoder_codec(f->decoder), &stored, &image, payload, error);
-    if (rc == 0 && stored.count > 0 && (decoded == 3 || stored.count == 1 || (image.flags & IMAGE_GRAY))) {
+    if (rc == 0 && stored.count > 0 && (!gray || stored.count == 1 || (image.flags & IMAGE_GRAY))) {
         lap(&f->times.decode, &mark);
-        for (int p = 0; p < decoded; p++) { /* planes as they are: nothing to decode */
-            struct pixels plane = {(uint8_t *)stored.plane[p], image.width, image.width, image.height, 1, 8};
-            resize_planes(f->resize, &planes[p], stride, (int)size.width, (int)size.height, &plane);
-        }
+        load_stored(f, out, count, &stored, &image, payload, sample, size, next);
     } else if (rc == 0) {
         struct pixels p;
-        rc = decode_pixels(f, &p, &image, payload, decoded, size, error);
+        uint8_t *planes[3];
+        rc = decode_pixels(f, &p, &image, payload, count, size, error);
         lap(&f->times.decode, &mark);
+        take_memory(planes, out, count, size, next);
         if (rc == 0)
-            resize_planes(f->resize, planes, stride, (int)size.width, (int)size.height, &p);
+            resize_planes(f->resize, planes, out->stride, (int)size.width, (int)size.height, &p);
     }
     if (rc != 0) {
         decoder_name_sample(f->decoder, sample, error);
         return rc;
     }
-    for (int p = decoded; p < count; p++)
-        copy_plane(planes[p], planes[0], stride, size);
+    if (gray)
+        share_plane(out);
     lap(&f->times.resize, &mark);
     return 0;
 }
@@ -223,24 +256,16 @@ int frame_load(struct frame *f, struct picture *picture, struct error *error) {
     }
     bool has_rgb = row.rgb_bytes > 0, has_ir = row.ir_bytes > 0;
     uint8_t *next = picture->memory;
-    picture->stride = plane_stride(&f->options);
     picture->size = has_rgb ? load_size(f->options.image_size, row.rgb_width, row.rgb_height)
                             : load_size(f->options.image_size, row.ir_width, row.ir_height);
-    if (f->options.rgb) {
-        for (int p = 0; p < 3; p++, next += picture->stride * f->options.image_size)
-            picture->rgb[p] = next;
-        if (has_rgb)
-            rc = load_image(f, picture->sample, YPK_RGB, picture->rgb, 3, picture->stride, picture->size, error);
-        else
-            fill_planes(picture->rgb, 3, picture->stride, picture->size);
-    }
-    if (rc == 0 && f->options.ir) { /* resampled to the RGB frame: boxes hold for both */
-        picture->ir = next;
-        if (has_ir)
-            rc = load_image(f, picture->sample, YPK_IR, &picture->ir, 1, picture->stride, picture->size, error);
-        else
-            fill_planes(&picture->ir, 1, picture->stride, picture->size);
-    }
+    if (f->options.rgb && has_rgb)
+        rc = load_image(f, picture->sample, YPK_RGB, &picture->rgb, picture->size, &next, error);
+    else if (f->options.rgb)
+        fill_planes(&picture->rgb, picture->size, &next);
+    if (rc == 0 && f->options.ir && has_ir) /* resampled to the RGB frame: boxes hold for both */
+        rc = load_image(f, picture->sample, YPK_IR, &picture->ir, picture->size, &next, error);
+    else if (rc == 0 && f->options.ir)
+        fill_planes(&picture->ir, picture->size, &next);
     return rc;
 }
 
@@ -269,14 +294,15 @@ static struct warp_source layer_source(const struct pass *p, int layer) {
         if (at.x2 <= at.x1 || at.y2 <= at.y1)
             continue;
         struct warp_tile *tile = &source.tile[source.tile_count++];
-        size_t offset = (size_t)(at.y1 - at.dy) * picture->stride + (size_t)(at.x1 - at.dx);
-        tile->stride = picture->stride;
+        const struct picture_planes *planes = p->is_ir ? &picture->ir : &picture->rgb;
+        size_t offset = (size_t)(at.y1 - at.dy) * planes->stride + (size_t)(at.x1 - at.dx);
+        tile->stride = planes->stride;
         tile->x = at.x1;
         tile->y = at.y1;
         tile->width = at.x2 - at.x1;
         tile->height = at.y2 - at.y1;
         for (int c = 0; c < p->planes; c++)
-            tile->plane[c] = (p->is_ir ? picture->ir : picture->rgb[c]) + offset;
+            tile->plane[c] = planes->plane[c] + offset;
     }
     return source;
 }

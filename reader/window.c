@@ -89,7 +89,6 @@ int window_create(struct window **out, const struct window_options *options, str
         return error_set(error, ERR_MEMORY, "out of memory for a window of %u pictures (%zu MB)", options->buffer_count,
                          bytes >> 20);
     }
-    madvise(w->memory, bytes, MADV_HUGEPAGE);
     window_restart(w, options->first_position);
     *out = w;
     return 0;

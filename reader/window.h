@@ -22,14 +22,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Planes of one modality, rows `stride` bytes apart. Equal ones may be the same. */
+struct picture_planes {
+    const uint8_t *plane[3]; /* in the picture's memory, or in a mapped shard that holds them as they are wanted */
+    size_t stride;
+};
+
 /* A loaded picture. Read-only while pinned, but for the one who loads it. */
 struct picture {
-    uint64_t sample;     /* whose picture and labels these are: the recipe's, or its substitute's */
-    struct size_px size; /* loaded size, px */
-    size_t stride;       /* bytes from row to row of every plane */
-    uint8_t *rgb[3];     /* planes; NULL when the loader delivers no RGB */
-    uint8_t *ir;         /* at the same size; NULL when the loader delivers no IR */
-    uint8_t *memory;     /* the buffer itself */
+    uint64_t sample;           /* whose picture and labels these are: the recipe's, or its substitute's */
+    struct size_px size;       /* loaded size, px */
+    struct picture_planes rgb; /* plane[0] NULL when the loader delivers no RGB */
+    struct picture_planes ir;  /* one plane, at the same size; NULL when the loader delivers no IR */
+    uint8_t *memory;           /* the buffer itself */
 };
 
 struct window;

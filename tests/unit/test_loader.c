@@ -132,6 +132,20 @@ Test(loader, same_bytes_for_any_workers_and_prefetch) {
     }
 }
 
+/* With mmap, raw planes that have the size wanted are used where they lie; with pread everything is copied. */
+Test(loader, same_bytes_mapped_and_read) {
+    static struct trace mapped, copied;
+    ypk_loader_options o = small_options();
+    ypk_dataset_options reading = {.size = sizeof reading, .io = YPK_IO_PREAD};
+    ypk_error error;
+    o.image_size = 96;
+    run_all(&mapped, &o);
+    ypk_dataset_close(&dataset);
+    cr_assert_eq(ypk_dataset_open(&dataset, pack.path, &reading, &error), YPK_OK, "%s", error.message);
+    run_all(&copied, &o);
+    assert_same(&mapped, &copied, "mmap and pread");
+}
+
 Test(loader, same_bytes_with_tight_memory) {
     static struct trace t;
     ypk_loader_options o = small_options();
