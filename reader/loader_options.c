@@ -210,7 +210,7 @@ static int plan_memory(struct loader_config *c, const struct ypk_dataset *datase
     m->picture_bytes = frame_picture_bytes(&c->frame);
     m->scratch_bytes = frame_scratch_bytes(dataset, &c->frame);
     m->workers = o->workers ? o->workers : cpus_available();
-    uint32_t prefetch = o->prefetch ? o->prefetch : 2 + (2 * m->workers + o->batch - 1) / o->batch;
+    uint32_t prefetch = o->prefetch ? o->prefetch : 1 + (2 * m->workers + o->batch - 1) / o->batch;
     m->slots = prefetch + HELD_SLOTS;
     m->pictures = depth * o->batch + m->workers * need;
     uint64_t limit = o->memory_limit ? o->memory_limit : UINT64_MAX;

@@ -29,11 +29,11 @@ static void step(int64_t ms) {
         nanosleep(&t, NULL);
 }
 
-/* Takes batches until `seconds` have passed. */
-static int take_batches(ypk_loader *loader, const struct bench *b, double seconds, ypk_error *error) {
+/* Takes at least `count` batches, and until `seconds` have passed. */
+static int take_batches(ypk_loader *loader, const struct bench *b, uint32_t count, double seconds, ypk_error *error) {
     double end = now_seconds() + seconds;
     int rc = YPK_OK;
-    while (rc == YPK_OK && now_seconds() < end) {
+    for (uint32_t taken = 0; rc == YPK_OK && (taken < count || now_seconds() < end); taken++) {
         ypk_batch batch;
         rc = ypk_loader_next(loader, &batch, YPK_NO_STREAM, error);
         if (rc == YPK_OK) {
@@ -122,10 +122,10 @@ static int measure(const struct bench *b, ypk_dataset *dataset, struct error *er
     options.close_mosaic = 0;
     int rc = ypk_loader_create(&loader, dataset, &options, &detail);
     if (rc == YPK_OK) /* the window fills and the page cache warms up first */
-        rc = take_batches(loader, b, (double)b->seconds * 0.25, &detail);
+        rc = take_batches(loader, b, 2 * options.mosaic_depth, (double)b->seconds * 0.25, &detail);
     if (rc == YPK_OK) {
         ypk_loader_get_stats(loader, &before);
-        rc = take_batches(loader, b, (double)b->seconds, &detail);
+        rc = take_batches(loader, b, 0, (double)b->seconds, &detail);
         ypk_loader_get_stats(loader, &after);
     }
     ypk_loader_destroy(&loader);
