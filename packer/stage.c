@@ -225,9 +225,12 @@ static int check_memory(const char *pack, uint64_t needed, struct error *error) 
                      room.is_cgroup ? "raise the limit (docker run --memory, Slurm --mem)" : "free some");
 }
 
-static int check_space(const char *base, const char *pack, uint64_t missing, struct error *error) {
+/* *scarce: another who takes space at the same time could make it too little. Where there is plenty, reserving it would only
+ * cost time (8 % of a copy into a tmpfs); a write that fails is an error like any other. */
+static int check_space(const char *base, const char *pack, uint64_t missing, bool *scarce, struct error *error) {
     struct statvfs fs;
     struct statfs kind;
+    *scarce = false;
     if (missing == 0)
         return 0;
     if (statvfs(base, &fs) != 0 || statfs(base, &kind) != 0)
@@ -235,6 +238,7 @@ static int check_space(const char *base, const char *pack, uint64_t missing, str
     uint64_t needed = missing + SLACK_BYTES, available = (uint64_t)fs.f_bavail * fs.f_frsize;
     uint64_t total = (uint64_t)fs.f_blocks * fs.f_frsize;
     bool tmpfs = (uint32_t)kind.f_type == TMPFS;
+    *scarce = available < 2 * needed;
     /* A tmpfs mounted without a size has no blocks of its own to count. */
     if (needed > available && total > 0)
         return no_room(base, pack, missing, available, total, tmpfs, error);
@@ -256,13 +260,14 @@ static int write_source(const struct copy *c, const char *pack, struct error *er
 
 static int fill_copy(struct stage_result *result, const struct copy *c, const char *base, struct stage_list *list,
                      const struct stage_options *o, struct error *error) {
-    const struct stage_copy_options copy = {o->jobs, o->cancel, o->on_progress, o->callback_arg};
+    struct stage_copy_options copy = {
+        .jobs = o->jobs, .cancel = o->cancel, .on_progress = o->on_progress, .callback_arg = o->callback_arg};
     uint64_t missing;
     int rc = stage_remove_partial(c->path, error);
     if (rc == 0)
         rc = stage_list_compare(list, c->path, &missing, error);
     if (rc == 0)
-        rc = check_space(base, list->pack, missing, error);
+        rc = check_space(base, list->pack, missing, &copy.reserve, error);
     if (rc == 0)
         rc = write_source(c, list->pack, error);
     if (rc == 0)

@@ -231,15 +231,15 @@ static int reserve(int fd, const char *path, uint64_t bytes, struct error *error
     return error_set_errno(error, rc, "%s: cannot reserve %" PRIu64 " bytes", path, bytes);
 }
 
-/* An empty file of the right length, so that a lack of space is known before the first byte is copied. */
-static int reserve_file(struct copier *c, const struct stage_file *file, struct error *error) {
+/* With space reserved a lack of it is known before the first byte is copied. */
+static int make_file(struct copier *c, const struct stage_file *file, struct error *error) {
     char *path = partial_path(c, file);
     if (!path)
         return error_set(error, ERR_MEMORY, "%s: out of memory", c->directory);
     int rc = check_cancel(c, error), fd = rc ? -1 : open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (rc == 0 && fd < 0)
         rc = error_set_errno(error, errno, "%s: cannot create", path);
-    if (rc == 0 && file->bytes)
+    if (rc == 0 && c->options->reserve && file->bytes)
         rc = reserve(fd, path, file->bytes, error);
     if (fd >= 0)
         close(fd);
@@ -410,7 +410,7 @@ int stage_copy(const struct stage_list *list, const char *directory, const struc
     pthread_mutex_init(&c.mutex, NULL);
     for (size_t i = 0; i < list->file_count; i++)
         c.total_bytes += list->files[i].present ? 0 : list->files[i].bytes;
-    int rc = run_all(&c, reserve_file);
+    int rc = run_all(&c, make_file);
     if (rc == 0)
         rc = run_all(&c, copy_file);
     if (rc != 0 && error)

@@ -1,7 +1,7 @@
 /*
  * Copies the files of a pack into a staged copy, each byte hashed on its way.
  *
- *   list ──> what is there already ──> reserve all that is missing ──> jobs × (copy and hash ─> NAME.partial ─> NAME)
+ *   list ──> what is there already ──> make (and reserve) all that is missing ──> jobs × (copy and hash ─> NAME.partial ─> NAME)
  */
 #ifndef YPK_PACKER_STAGE_COPY_H
 #define YPK_PACKER_STAGE_COPY_H
@@ -47,12 +47,13 @@ int stage_list_compare(struct stage_list *list, const char *directory, uint64_t 
 
 struct stage_copy_options {
     unsigned jobs;
+    bool reserve; /* all space before the first byte is copied */
     const atomic_bool *cancel;
     void (*on_progress)(void *arg, uint64_t done_bytes, uint64_t total_bytes); /* one call at a time, from any thread */
     void *callback_arg;
 };
 
-/* Reserves and copies what is not present. On failure the files that are finished stay, and *.partial may too. ERR_CORRUPT
+/* Copies what is not present. On failure the files that are finished stay, and *.partial may too. ERR_CORRUPT
  * names what does not match its hash; ERR_SPACE. */
 int stage_copy(const struct stage_list *list, const char *directory, const struct stage_copy_options *options,
                struct error *error);
