@@ -105,8 +105,13 @@ int main(void) {
         int os_errno;
         unsigned long step;
     } runs[] = {
-        {FAULT_OPEN, EMFILE, 1}, {FAULT_READ, EIO, 1},   {FAULT_WRITE, EIO, 1},
-        {FAULT_SYNC, EIO, 1},    {FAULT_RENAME, EIO, 1}, {FAULT_ALLOC, ENOMEM, 3},
+        {FAULT_OPEN, EMFILE, 1},   {FAULT_READ, EIO, 1},   {FAULT_WRITE, EIO, 1},
+        {FAULT_SYNC, EIO, 1},      {FAULT_RENAME, EIO, 1},
+#ifdef INJECT_SANITIZED /* a quarter of the speed */
+        {FAULT_ALLOC, ENOMEM, 17},
+#else
+        {FAULT_ALLOC, ENOMEM, 3},
+#endif
     };
     static struct scene s;
     tiny_directory(s.directory);

@@ -92,7 +92,7 @@ static inline void tiny_set_create(const char *set, uint32_t side) {
         tiny_image(set, name, i == 1 ? TINY_PNG : TINY_JPEG, side, 1, (uint32_t)i + 10);
         snprintf(name, sizeof name, "labels/%s/%d.txt", split, i);
         if (i != 3)
-            tiny_text(set, name, i == 0 ? "0 0.5 0.5 0.25 0.25\n1 0.1 0.1 0.9 0.1 0.5 0.9\n" : "1 0.5 0.5 0.5 0.5\n");
+            tiny_text(set, name, i == 0 ? "1 0.1 0.1 0.9 0.1 0.5 0.9\n" : "1 0.5 0.5 0.5 0.5\n");
     }
 }
 
