@@ -181,7 +181,7 @@ int stage_remove_partial(const char *directory, struct error *error) {
     const struct dirent *entry;
     int rc = 0;
     while (rc == 0 && (entry = readdir(dir)))
-        if (strcmp(path_suffix(entry->d_name), PARTIAL + 1) == 0 && unlinkat(dirfd(dir), entry->d_name, 0) != 0)
+        if (strcmp(path_suffix(entry->d_name), &PARTIAL[1]) == 0 && unlinkat(dirfd(dir), entry->d_name, 0) != 0)
             rc = error_set_errno(error, errno, "%s: cannot remove %s", directory, entry->d_name);
     closedir(dir);
     return rc;
