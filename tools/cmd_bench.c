@@ -3,63 +3,18 @@
 
 #include "args.h"
 #include "loader_args.h"
+#include "loader_run.h"
 #include "output.h"
 #include "splits.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct bench {
     struct loader_args loader;
     int64_t seconds, step_ms;
     bool json;
 };
-
-static double now_seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* The training step: the consumer is away for that long. */
-static void step(int64_t ms) {
-    struct timespec t = {ms / 1000, ms % 1000 * 1000000};
-    if (ms > 0)
-        nanosleep(&t, NULL);
-}
-
-/* Takes at least `count` batches, and until `seconds` have passed. */
-static int take_batches(ypk_loader *loader, const struct bench *b, uint32_t count, double seconds, ypk_error *error) {
-    double end = now_seconds() + seconds;
-    int rc = YPK_OK;
-    for (uint32_t taken = 0; rc == YPK_OK && (taken < count || now_seconds() < end); taken++) {
-        ypk_batch batch;
-        rc = ypk_loader_next(loader, &batch, YPK_NO_STREAM, error);
-        if (rc == YPK_OK) {
-            step(b->step_ms);
-            ypk_batch_release(&batch, YPK_NO_STREAM);
-        }
-    }
-    return rc == YPK_END ? YPK_OK : rc;
-}
-
-static ypk_loader_stats difference(const ypk_loader_stats *after, const ypk_loader_stats *before) {
-    ypk_loader_stats d = *after;
-    d.batches -= before->batches;
-    d.samples -= before->samples;
-    d.decodes -= before->decodes;
-    d.seconds -= before->seconds;
-    d.wait_seconds -= before->wait_seconds;
-    d.read_seconds -= before->read_seconds;
-    d.decode_seconds -= before->decode_seconds;
-    d.resize_seconds -= before->resize_seconds;
-    d.warp_seconds -= before->warp_seconds;
-    d.colour_seconds -= before->colour_seconds;
-    d.write_seconds -= before->write_seconds;
-    d.idle_seconds -= before->idle_seconds;
-    return d;
-}
 
 static double per_sample_ms(double seconds, const ypk_loader_stats *s) {
     return s->samples ? seconds * 1e3 / (double)s->samples : 0;
@@ -111,27 +66,14 @@ static json_t *make_json(const struct bench *b, const ypk_loader_stats *s) {
 
 static int measure(const struct bench *b, ypk_dataset *dataset, struct error *error) {
     ypk_loader_options options;
-    ypk_loader_stats before, after;
-    ypk_loader *loader = NULL;
+    ypk_loader_stats s;
     ypk_dataset_info info;
     ypk_error detail = {0};
 
     ypk_dataset_get_info(dataset, &info);
     loader_args_apply(&b->loader, &options);
-    options.epochs = 0;
-    options.close_mosaic = 0;
-    int rc = ypk_loader_create(&loader, dataset, &options, &detail);
-    if (rc == YPK_OK) /* the window fills and the page cache warms up first */
-        rc = take_batches(loader, b, 2 * options.mosaic_depth, (double)b->seconds * 0.25, &detail);
-    if (rc == YPK_OK) {
-        ypk_loader_get_stats(loader, &before);
-        rc = take_batches(loader, b, 0, (double)b->seconds, &detail);
-        ypk_loader_get_stats(loader, &after);
-    }
-    ypk_loader_destroy(&loader);
-    if (rc != YPK_OK)
+    if (loader_run(&s, dataset, &options, b->step_ms, (double)b->seconds * 0.25, (double)b->seconds, &detail) != YPK_OK)
         return splits_error(error, &detail);
-    ypk_loader_stats s = difference(&after, &before);
     if (b->json)
         return output_json(make_json(b, &s), EXIT_DONE) == EXIT_DONE ? 0
                                                                      : error_set(error, ERR_MEMORY, "out of memory");
