@@ -21,6 +21,7 @@ static const struct command commands[] = {
     {"info", "what a pack holds: splits, classes, sizes, options", cmd_info},
     {"ls", "list a pack's samples, one a line", cmd_ls},
     {"bench", "how fast batches come, and what bounds them", cmd_bench},
+    {"tune", "measure which workers and prefetch to use", cmd_tune},
     {"stage", "copy a pack into memory; readers find it there", cmd_stage},
     {"unstage", "this job does not need the copy any more", cmd_unstage},
     {"staged", "list what is staged, and for whom", cmd_staged},

@@ -26,6 +26,7 @@ int cmd_info(int argc, char **argv);
 int cmd_ls(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
+int cmd_tune(int argc, char **argv);
 int cmd_stage(int argc, char **argv);
 int cmd_unstage(int argc, char **argv);
 int cmd_staged(int argc, char **argv);
