@@ -1,6 +1,6 @@
 # Help, versions, and what a user who mistypes sees.
 . tests/cli/lib.sh
-commands="pack check info ls verify reindex merge export synth view bench"
+commands="pack check info ls verify reindex merge export synth view bench tune stage unstage staged"
 
 expect 0 "$YOLOPACK" --help
 silent err
