@@ -146,6 +146,8 @@ static int read_header(struct index_view *v, struct error *error) {
     v->rgb_max_height = load_u16(p + HEADER_MAX_SIDES + 2);
     v->ir_max_width = load_u16(p + HEADER_MAX_SIDES + 4);
     v->ir_max_height = load_u16(p + HEADER_MAX_SIDES + 6);
+    v->rgb_max_pixels = load_u32(p + HEADER_MAX_PIXELS);
+    v->ir_max_pixels = load_u32(p + HEADER_MAX_PIXELS + 4);
     v->max_record_bytes = load_u32(p + HEADER_MAX_RECORD_BYTES);
     v->max_label_count = load_u32(p + HEADER_MAX_LABEL_COUNT);
     if (p[HEADER_RESERVED] != 0)
@@ -198,7 +200,7 @@ static int read_sections(struct index_view *v, struct error *error) {
     if (end != v->file.size)
         return at(error, end,
                   error_set(error, ERR_CORRUPT, "%" PRIu64 " bytes after the last section", v->file.size - end));
-    if (!is_zero(table + (size_t)count * TABLE_ROW_SIZE, INDEX_HEADER_BYTES - HEADER_SECTIONS - count * TABLE_ROW_SIZE))
+    if (!is_zero(table + (size_t)count * TABLE_ROW_SIZE, HEADER_MAX_PIXELS - HEADER_SECTIONS - count * TABLE_ROW_SIZE))
         return at(error, HEADER_SECTIONS, error_set(error, ERR_CORRUPT, "the section table is not zero after its end"));
     return 0;
 }
@@ -647,6 +649,7 @@ static int check_rows(const struct index_view *v, struct error *error) {
     struct index_sample s;
     const char *previous = "";
     uint32_t rgb_width = 0, rgb_height = 0, ir_width = 0, ir_height = 0, record = 0, labels = 0;
+    uint32_t rgb_pixels = 0, ir_pixels = 0;
     uint64_t generation = 1;
     for (uint64_t row = 0; row < v->sample_count; row++) {
         int code = index_sample(v, row, &s, error);
@@ -664,11 +667,14 @@ static int check_rows(const struct index_view *v, struct error *error) {
         rgb_height = larger(rgb_height, s.rgb_height);
         ir_width = larger(ir_width, s.ir_width);
         ir_height = larger(ir_height, s.ir_height);
+        rgb_pixels = larger(rgb_pixels, (uint32_t)s.rgb_width * s.rgb_height);
+        ir_pixels = larger(ir_pixels, (uint32_t)s.ir_width * s.ir_height);
         record = larger(record, (uint32_t)record_bytes(s.rgb_bytes, s.ir_bytes));
         labels = larger(labels, s.label_count);
     }
     if (rgb_width != v->rgb_max_width || rgb_height != v->rgb_max_height || ir_width != v->ir_max_width ||
-        ir_height != v->ir_max_height || record != v->max_record_bytes || labels != v->max_label_count)
+        ir_height != v->ir_max_height || rgb_pixels != v->rgb_max_pixels || ir_pixels != v->ir_max_pixels ||
+        record != v->max_record_bytes || labels != v->max_label_count)
         return at(error, HEADER_MAX_SIDES,
                   error_set(error, ERR_CORRUPT,
                             "the largest sizes in the header are not those "

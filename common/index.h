@@ -107,6 +107,7 @@ struct index_view {
     uint64_t generation_count; /* 1 unless the index was appended to */
     uint64_t content_hash;     /* identity: what the samples hold, not where */
     uint16_t rgb_max_width, rgb_max_height, ir_max_width, ir_max_height; /* px: memory can be planned at open */
+    uint32_t rgb_max_pixels, ir_max_pixels;                              /* of one picture */
     uint32_t max_record_bytes, max_label_count;
     struct span section[SECTION_COUNT + 1]; /* by kind; [0] unused */
 };
@@ -136,6 +137,7 @@ struct index_builder {
     uint64_t sample_count;
     uint64_t generation_first; /* row at which the last generation begins */
     uint16_t rgb_max_width, rgb_max_height, ir_max_width, ir_max_height;
+    uint32_t rgb_max_pixels, ir_max_pixels;
     uint32_t max_record_bytes, max_label_count;
     struct bytes section[SECTION_COUNT + 1];
 };

@@ -130,6 +130,8 @@ int index_builder_add(struct index_builder *b, const struct index_sample *sample
     widen16(&b->rgb_max_height, sample->rgb_height);
     widen16(&b->ir_max_width, sample->ir_width);
     widen16(&b->ir_max_height, sample->ir_height);
+    widen32(&b->rgb_max_pixels, (uint32_t)sample->rgb_width * sample->rgb_height);
+    widen32(&b->ir_max_pixels, (uint32_t)sample->ir_width * sample->ir_height);
     widen32(&b->max_record_bytes, (uint32_t)size);
     widen32(&b->max_label_count, sample->label_count);
     return 0;
@@ -291,6 +293,8 @@ static void write_header(struct draft *d, const struct index_builder *b, uint64_
     store_u16(p + HEADER_MAX_SIDES + 2, b->rgb_max_height);
     store_u16(p + HEADER_MAX_SIDES + 4, b->ir_max_width);
     store_u16(p + HEADER_MAX_SIDES + 6, b->ir_max_height);
+    store_u32(p + HEADER_MAX_PIXELS, b->rgb_max_pixels);
+    store_u32(p + HEADER_MAX_PIXELS + 4, b->ir_max_pixels);
     store_u32(p + HEADER_MAX_RECORD_BYTES, b->max_record_bytes);
     store_u32(p + HEADER_MAX_LABEL_COUNT, b->max_label_count);
     store_u64(p + HEADER_HASH, XXH3_64bits(p, INDEX_HEADER_BYTES)); /* the field is zero until here */
@@ -375,6 +379,8 @@ static void add_sums(struct index_builder *sums, const struct index_view *part) 
     widen16(&sums->rgb_max_height, part->rgb_max_height);
     widen16(&sums->ir_max_width, part->ir_max_width);
     widen16(&sums->ir_max_height, part->ir_max_height);
+    widen32(&sums->rgb_max_pixels, part->rgb_max_pixels);
+    widen32(&sums->ir_max_pixels, part->ir_max_pixels);
     widen32(&sums->max_record_bytes, part->max_record_bytes);
     widen32(&sums->max_label_count, part->max_label_count);
 }

