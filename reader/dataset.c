@@ -24,6 +24,8 @@
 #include <xxhash.h>
 
 #define INDEX_SUFFIX ".index"
+#define MANIFEST_NAME "pack.json"
+#define MANIFEST_LIMIT_BYTES (64u << 20)
 #define SPLITS_SUGGESTED 64
 
 /* ---- shards ------------------------------------------------------------------------------------------------------ */
@@ -258,26 +260,67 @@ static bool split_exists(const struct split_list *list, const char *split) {
     return false;
 }
 
+/* True if the manifest names a file of this split that a whole pack has. */
+static bool manifest_names(const struct bytes *manifest, const char *split) {
+    char name[INDEX_PREFIX_BYTES + 16];
+    int length = snprintf(name, sizeof name, "\"%s" INDEX_SUFFIX "\"", split);
+    return length > 0 && (size_t)length < sizeof name && manifest->size > 0 &&
+           memmem(manifest->data, manifest->size, name, (size_t)length) != NULL;
+}
+
+/* The manifest is copied and published last: without it, or without an index that it names, the pack is not whole. */
+static int check_whole(const struct ypk_dataset *ds, const struct split_list *list, const char *split,
+                       struct error *error) {
+    struct bytes manifest = {0};
+    struct error fault = {0};
+    char *path = path_join(ds->root, MANIFEST_NAME);
+    int rc = path ? file_read(&manifest, AT_FDCWD, path, MANIFEST_LIMIT_BYTES, &fault) : ERR_MEMORY;
+    if (rc == ERR_NOT_FOUND && !list->count)
+        rc = error_set(error, ERR_NOT_FOUND, "%s: is no pack: there is no *" INDEX_SUFFIX " in it", ds->root);
+    else if (rc == ERR_NOT_FOUND)
+        rc = error_set(error, ERR_CORRUPT,
+                       "%s: is not a complete pack: no " MANIFEST_NAME
+                       ". Copy it again, or go on with an interrupted run by --resume",
+                       ds->root);
+    else if (rc)
+        rc = error_set(error, rc, "%s", path ? fault.message : "out of memory");
+    else if (!split_exists(list, split) && manifest_names(&manifest, split))
+        rc = error_set(error, ERR_CORRUPT,
+                       "%s: %s" INDEX_SUFFIX " is missing, and " MANIFEST_NAME " names it. Copy the pack again",
+                       ds->root, split);
+    bytes_deinit(&manifest);
+    free(path);
+    return rc;
+}
+
 /* The split that is meant: the wanted one, or "train", or the only one. */
+static int pick_split(struct ypk_dataset *ds, const struct split_list *list, const char *wanted, struct error *error) {
+    const char *split = wanted ? wanted : "train";
+    int rc = check_whole(ds, list, split, error);
+    if (rc)
+        return rc;
+    if (!wanted && list->count == 1)
+        split = list->entries[0]->d_name;
+    if (!list->count)
+        return error_set(error, ERR_NOT_FOUND, "%s: is no pack: there is no *" INDEX_SUFFIX " in it", ds->root);
+    if (!split_exists(list, split) && wanted)
+        return refuse_split(list, ds->root, split, error);
+    if (!split_exists(list, split))
+        return error_set(error, ERR_ARGUMENT, "%s: has no split \"train\": name one of %s", ds->root, list->text);
+    ds->split = strdup(split);
+    if (!ds->split || asprintf(&ds->index_path, "%s/%s" INDEX_SUFFIX, ds->root, split) < 0) {
+        ds->index_path = NULL;
+        return error_set(error, ERR_MEMORY, "%s: out of memory", ds->root);
+    }
+    return 0;
+}
+
 static int choose_split(struct ypk_dataset *ds, const char *wanted, struct error *error) {
     struct split_list list;
     int rc = split_list_init(&list, ds->root, error);
-    if (rc)
-        return rc;
-    const char *split = wanted ? wanted : list.count == 1 ? list.entries[0]->d_name : "train";
-    if (!list.count)
-        rc = error_set(error, ERR_NOT_FOUND, "%s: is no pack: there is no *" INDEX_SUFFIX " in it", ds->root);
-    else if (split_exists(&list, split))
-        ds->split = strdup(split);
-    else if (wanted)
-        rc = refuse_split(&list, ds->root, split, error);
-    else
-        rc = error_set(error, ERR_ARGUMENT, "%s: has no split \"train\": name one of %s", ds->root, list.text);
+    if (!rc)
+        rc = pick_split(ds, &list, wanted, error);
     split_list_deinit(&list);
-    if (!rc && (!ds->split || asprintf(&ds->index_path, "%s/%s" INDEX_SUFFIX, ds->root, ds->split) < 0)) {
-        ds->index_path = NULL;
-        rc = error_set(error, ERR_MEMORY, "%s: out of memory", ds->root);
-    }
     return rc;
 }
 

@@ -144,6 +144,8 @@ int main(int argc, char **argv) {
     uint64_t samples = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000;
     tiny_directory(directory);
     generate_apart(directory, samples);
+    static const char *const files[] = {"train.index", NULL};
+    tiny_manifest(directory, files, 0);
     measure(directory, samples);
     TINY_CHECK(dir_remove_all(directory, NULL) == 0);
     return 0;

@@ -162,6 +162,15 @@ Test(dataset, splits) {
     cr_assert_null(strstr(error.message, "mean"), "%s", error.message);
 }
 
+Test(dataset, without_its_manifest_a_pack_is_not_whole) {
+    char manifest[TINY_PATH_BYTES];
+    ypk_error error = {0};
+    tiny_join(manifest, pack.path, "pack.json");
+    cr_assert_eq(unlink(manifest), 0);
+    cr_assert_eq(open_fails(pack.path, NULL, &error), YPK_E_CORRUPT);
+    cr_assert(strstr(error.message, "no pack.json"), "%s", error.message);
+}
+
 Test(dataset, the_split_when_none_is_named) {
     char train[TINY_PATH_BYTES], day[TINY_PATH_BYTES];
     ypk_error error = {0};
@@ -170,6 +179,10 @@ Test(dataset, the_split_when_none_is_named) {
     tiny_join(train, pack.path, "train.index");
     tiny_join(day, pack.path, "day.index");
     cr_assert_eq(rename(train, day), 0);
+    cr_assert_eq(open_fails(pack.path, NULL, &error), YPK_E_CORRUPT, "half a pack is not taken for one without train");
+    cr_assert(strstr(error.message, "train.index is missing"), "%s", error.message);
+    static const char *const files[] = {"day.index", "val.index", "report.tsv", NULL};
+    tiny_manifest(pack.path, files, pack.shard_count);
     cr_assert_eq(open_fails(pack.path, NULL, &error), YPK_E_ARGUMENT);
     cr_assert(strstr(error.message, "name one of day, val"), "%s", error.message);
     tiny_join(train, pack.path, "val.index");

@@ -101,6 +101,8 @@ Test(dataset_memory, case_07_a_million_samples_in_eight_workers, .timeout = 300)
         cr_skip("there is no /proc/self/smaps_rollup");
     tiny_directory(directory);
     make_pack_apart(directory);
+    static const char *const files[] = {"train.index", NULL};
+    tiny_manifest(directory, files, 0);
     cr_assert_eq(ypk_dataset_open(&dataset, directory, NULL, &error), YPK_OK, "%s", error.message);
     for (int i = 0; i < WORKERS; i++) {
         workers[i] = fork();
