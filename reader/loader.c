@@ -28,6 +28,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* A pack with so many bad samples in a row is not one to train on. */
+#define SUBSTITUTE_LIMIT 64
+
 struct worker {
     struct ypk_loader *loader;
     pthread_t thread;
@@ -82,8 +85,8 @@ static int load_picture(struct worker *w, struct picture *picture, bool *substit
     uint64_t n = ld->dataset->index.sample_count;
     int rc = frame_load(w->frame, picture, error);
     *substituted = false;
-    for (uint64_t tries = 1; rc == ERR_CORRUPT && tries < n && ld->config.options.bad_sample == YPK_BAD_SUBSTITUTE;
-         tries++) {
+    bool may = ld->config.options.bad_sample == YPK_BAD_SUBSTITUTE;
+    for (uint64_t tries = 1; rc == ERR_CORRUPT && may && tries < n && tries <= SUBSTITUTE_LIMIT; tries++) {
         struct error ignored = {0};
         picture->sample = (picture->sample + 1) % n;
         rc = frame_load(w->frame, picture, &ignored);
@@ -313,6 +316,13 @@ static int start_worker(struct ypk_loader *ld, struct worker *w, struct error *e
     if (rc != 0)
         return rc;
     rc = start_thread(w);
+    if (rc != 0 && ld->started > 0 && ld->config.options.workers == 0) { /* a limit on threads costs speed only */
+        ld->config.memory.workers = ld->started;
+        frame_destroy(&w->frame);
+        free(w->boxes);
+        free(w->sources);
+        return 0;
+    }
     if (rc != 0)
         return error_set_errno(error, rc, "cannot start worker thread %u of %u", ld->started + 1,
                                ld->config.memory.workers);

@@ -245,7 +245,7 @@ typedef struct ypk_loader_options {
     int fast;                   /* 0, exact: the pixels that cv2.imread gives. 1: JPEGs larger than image_size are scaled
                                    while they are decoded, and chroma is repeated instead of interpolated */
     int bad_sample;             /* a sample that cannot be decoded: YPK_BAD_FAIL ends with an error that names it,
-                                   YPK_BAD_SUBSTITUTE takes the next good one, flagged and counted */
+                                   YPK_BAD_SUBSTITUTE takes the next good one (of 64), flagged and counted */
     uint32_t workers;           /* threads; 0: the cores this process may use */
     uint32_t prefetch;          /* batches that are ready or at work ahead of the consumer; 0: automatic */
     uint64_t memory_limit;      /* bytes for everything the loader holds; 0: what is best for speed */
