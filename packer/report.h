@@ -29,11 +29,11 @@ enum report_action {
       "pack again when nothing writes to the data set")                                                                \
     X(IMAGE_EMPTY, "image-empty", ACTION_REJECTED, "empty file", "fetch the file again")                               \
     X(IMAGE_NOT_AN_IMAGE, "image-unknown-format", ACTION_REJECTED, "file that is no image",                            \
-      "replace it by JPEG or PNG")                                                                                     \
+      "replace it by a JPEG, PNG, TIFF, BMP or WebP file")                                                             \
     X(IMAGE_TRUNCATED, "image-truncated", ACTION_REJECTED, "cut image", "fetch the file again")                        \
     X(IMAGE_CORRUPT, "image-corrupt", ACTION_REJECTED, "corrupt image", "fetch the file again")                        \
     X(IMAGE_UNSUPPORTED, "image-unsupported", ACTION_REJECTED, "image of an unsupported kind",                         \
-      "convert it to 8-bit JPEG or PNG")                                                                               \
+      "convert it to a JPEG or PNG file of 8 bits")                                                                    \
     X(IMAGE_TOO_SMALL, "image-too-small", ACTION_REJECTED, "image with a side under 10 px", "remove it")               \
     X(IMAGE_TOO_LARGE, "image-too-large", ACTION_REJECTED, "image over the size limit", "shrink it")                   \
     X(RGB_WITHOUT_IR, "rgb-without-ir", ACTION_REJECTED, "RGB image without IR partner",                               \
