@@ -435,6 +435,7 @@ static int compare_modalities(const struct intake *in, const struct image_task *
     return note(out, RULE_PAIR_ASPECT, rgb->path, message);
 }
 
+/* An image whose labels are not known is no background: it would train the opposite. 0, 1 = rejected, < 0 = error. */
 static int take_labels(struct intake *in, const struct sample_source *source, struct intake_result *out,
                        struct error *error) {
     struct error fault = {0};
@@ -449,13 +450,16 @@ static int take_labels(struct intake *in, const struct sample_source *source, st
                 *error = fault;
             return fault.code;
         }
-        return report_add(&out->report, RULE_LABEL_UNREADABLE, source->label, 0, 0, (struct span){0}, "%s", fault.message);
+        return reject(out, RULE_LABEL_UNREADABLE, source->label, (struct span){0}, fault.message);
     }
     struct span text = {in->label_text.data, in->label_text.size};
-    uint64_t unreadable = report_count(&out->report, ACTION_DROPPED);
     int rc = label_parse(&out->labels, text, source->label, &in->options.label, &out->report);
     if (rc != 0)
         return error_set(error, rc, "out of memory for the labels in %s", source->label);
+    if (out->report.counts[RULE_LABEL_UNREADABLE] > 0) {
+        out->rejected = true;
+        return 1;
+    }
 
     const struct label_counts *c = &out->labels.counts;
     out->counts.rows = c->rows;
@@ -464,7 +468,7 @@ static int take_labels(struct intake *in, const struct sample_source *source, st
     out->counts.rows_clamped = c->clamped;
     out->counts.rows_duplicate = c->duplicate;
     out->counts.rows_filtered = c->filtered;
-    if (c->rows == 0 && report_count(&out->report, ACTION_DROPPED) == unreadable) {
+    if (c->rows == 0) {
         out->counts.background_empty++;
         return note(out, RULE_LABEL_EMPTY, source->label, "the label file has no rows");
     }

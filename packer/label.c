@@ -332,11 +332,8 @@ static bool is_utf16(struct span text) {
     return text.size >= 4 && (c[0] == 0) != (c[1] == 0) && (c[0] == 0) == (c[2] == 0) && (c[1] == 0) == (c[3] == 0);
 }
 
-/* A file that is not read at all counts as one row that was dropped. */
-static int drop_file(struct parser *p, enum report_rule rule, struct span found, const char *message) {
-    p->out->counts.rows++;
-    p->out->counts.dropped++;
-    return report_add(p->report, rule, p->path, 0, 0, found, "%s", message);
+static int refuse_file(struct parser *p, struct span found, const char *message) {
+    return report_add(p->report, RULE_LABEL_UNREADABLE, p->path, 0, 0, found, "%s", message);
 }
 
 static int note_mixed(struct parser *p) {
@@ -389,9 +386,9 @@ int label_parse(struct label_set *out, struct span text, const char *path, const
                 struct report *report) {
     struct parser p = {.out = out, .path = path, .options = options, .report = report};
     if (text.size > TEXT_LIMIT_BYTES)
-        return drop_file(&p, RULE_LABEL_UNREADABLE, (struct span){0}, "over 1 GiB: no label file");
+        return refuse_file(&p, (struct span){0}, "over 1 GiB: no label file");
     if (is_utf16(text))
-        return drop_file(&p, RULE_LABEL_ENCODING, (struct span){text.data, 2}, "UTF-16: save it as UTF-8 text");
+        return refuse_file(&p, (struct span){text.data, 2}, "UTF-16: save it as UTF-8 text");
     if (text.size >= 3 && memcmp(text.data, "\xEF\xBB\xBF", 3) == 0)
         text = (struct span){text.data + 3, text.size - 3};
     if (text.size == 0)

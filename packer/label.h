@@ -41,8 +41,8 @@ struct label_set {
 /*
  * Parses the text of one label file to the end of `out`. Rules:
  * - separators are blanks and tabs; lines end with LF, CRLF or CR; a UTF-8 BOM and blank lines are skipped; the locale
- *   has no say ('.' is the decimal point). A row with a comma or a NUL byte is LABEL_ENCODING with what was found; a
- *   file in UTF-16 is too, as a whole, and counts as one dropped row.
+ *   has no say ('.' is the decimal point). A row with a comma or a NUL byte is LABEL_ENCODING with what was found. A
+ *   file in UTF-16 or over 1 GiB is LABEL_UNREADABLE: none of its rows is known, or counted.
  * - class: an integer, or a decimal that is one ("2.0", "03", "1e1"); anything else, or one outside names: ROW_CLASS.
  * - detect and segment: 5 tokens are a box; an odd count of 7 and more is a polygon (of 65,535 points at most), whose
  *   box is its bounding box (stored as points too for TASK_SEGMENT and TASK_DETECT alike). Each row by itself; a file

@@ -43,8 +43,9 @@ enum report_action {
     X(PAIR_AMBIGUOUS, "pair-ambiguous", ACTION_REJECTED, "image with two candidates for its partner",                  \
       "remove one of them")                                                                                            \
     X(LIST_MISSING, "list-missing", ACTION_REJECTED, "listed image that does not exist", "correct the list")           \
-    X(LABEL_UNREADABLE, "label-unreadable", ACTION_DROPPED, "unreadable label file", "check permissions and the disk") \
-    X(LABEL_ENCODING, "label-encoding", ACTION_DROPPED, "label file in an encoding that is not read",                  \
+    X(LABEL_UNREADABLE, "label-unreadable", ACTION_REJECTED, "image whose label file is unreadable",                   \
+      "check permissions and the disk; save it as UTF-8 text")                                                         \
+    X(LABEL_ENCODING, "label-encoding", ACTION_DROPPED, "row in an encoding that is not read",                         \
       "save it as UTF-8 or ASCII text")                                                                                \
     X(ROW_TOKENS, "row-tokens", ACTION_DROPPED, "row with the wrong number of values",                                 \
       "write: class x y width height, or class x1 y1 x2 y2 x3 y3 …")                                                   \

@@ -74,7 +74,9 @@ def case_no_permission():
             return
     out, err = command("check", "night", "--max-rejects", "1", **user)
     assert "images/001.png: Permission denied" in out and "labels/002.txt: Permission denied" in out, out
-    assert "1 × unreadable file" in err and "1 × unreadable label file" in err, err
+    assert "1 × unreadable file" in err and "1 × image whose label file is unreadable" in err, err
+    out, _ = command("check", "night", "--max-rejects", "1", "--json", **user)
+    assert '"rejected":2' in out.replace(" ", "") and '"background' in out and '"label-unreadable":1' in out.replace(" ", ""), out
     told(4, ["closed/x.ypk", "cannot make the directory", "Permission denied"], "pack", "night", "-o", "closed/x.ypk",
          "--max-rejects", "1", **user)
     os.chmod("night/images", 0)
