@@ -332,7 +332,7 @@ static int walk_directory(struct walk *w, const char *path, struct error *error)
     int fd = openat(w->root_fd, path[0] ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return unreadable(w, path, errno, error);
-    bool first;
+    bool first = false;
     int rc = visit(w, fd, path, &first, error);
     if (rc == 0 && !first && oddity_add(w, path, "a second way to a directory that is taken already") != 0)
         rc = error_set(error, ERR_MEMORY, "out of memory");
