@@ -58,14 +58,14 @@ enum {
     YPK_E_UNSUPPORTED = -7, /* made by a newer version, or a codec this build does not have */
     YPK_E_NOT_FOUND = -8,   /* no such pack, split or sample */
     YPK_E_INTERRUPTED = -9,
-    YPK_E_SLOTS_HELD = -10  /* the caller holds every batch that the loader has */
+    YPK_E_SLOTS_HELD = -10 /* the caller holds every batch that the loader has */
 };
 
 typedef struct ypk_error {
-    int code;               /* YPK_OK or YPK_E_* */
-    int os_errno;           /* errno of the failing system call, or 0 */
-    int64_t offset;         /* byte offset in the file at fault, or -1 */
-    char message[1024];     /* UTF-8, NUL-terminated */
+    int code;           /* YPK_OK or YPK_E_* */
+    int os_errno;       /* errno of the failing system call, or 0 */
+    int64_t offset;     /* byte offset in the file at fault, or -1 */
+    char message[1024]; /* UTF-8, NUL-terminated */
 } ypk_error;
 
 /* "corrupt pack" for YPK_E_CORRUPT and so on; never NULL. */
@@ -79,11 +79,11 @@ enum { YPK_IO_AUTO = 0, YPK_IO_MMAP = 1, YPK_IO_PREAD = 2 };
 enum { YPK_STAGE_AUTO = 0, YPK_STAGE_OFF = 1, YPK_STAGE_REQUIRE = 2 };
 
 typedef struct ypk_dataset_options {
-    size_t size;            /* sizeof(ypk_dataset_options) */
-    const char *split;      /* "train", "val", …; NULL: "train" if the pack has it, else its only split */
-    int io;                 /* YPK_IO_AUTO: pread on network file systems, mmap elsewhere. With mmap, a shard that is cut
+    size_t size;       /* sizeof(ypk_dataset_options) */
+    const char *split; /* "train", "val", …; NULL: "train" if the pack has it, else its only split */
+    int io;            /* YPK_IO_AUTO: pread on network file systems, mmap elsewhere. With mmap, a shard that is cut
                                while it is in use ends the process with SIGBUS; with pread that is YPK_E_IO. */
-    int stage;              /* YPK_STAGE_AUTO: shards that `yolopack stage` put into $YPK_STAGE_DIR or /dev/shm are mapped from
+    int stage; /* YPK_STAGE_AUTO: shards that `yolopack stage` put into $YPK_STAGE_DIR or /dev/shm are mapped from
                                there, others are read from the pack. YPK_STAGE_OFF: never. YPK_STAGE_REQUIRE:
                                YPK_E_NOT_FOUND unless every shard of the split is staged. */
 } ypk_dataset_options;
@@ -106,18 +106,18 @@ typedef struct ypk_dataset_info {
     uint64_t label_count;
     uint64_t point_count;
     uint64_t shard_count;
-    uint64_t payload_bytes;         /* sum of the shard files' lengths, bytes */
-    uint64_t content_hash;          /* identity: equal for packs that hold the same samples in the same order */
+    uint64_t payload_bytes; /* sum of the shard files' lengths, bytes */
+    uint64_t content_hash;  /* identity: equal for packs that hold the same samples in the same order */
     uint32_t class_count;
-    int task;                       /* YPK_DETECT … */
-    int modalities;                 /* YPK_RGB | YPK_IR: what at least one sample has */
-    uint32_t keypoint_count;        /* pose only */
-    uint32_t point_dims;            /* floats a point: 2, or 3 with visibility */
+    int task;                /* YPK_DETECT … */
+    int modalities;          /* YPK_RGB | YPK_IR: what at least one sample has */
+    uint32_t keypoint_count; /* pose only */
+    uint32_t point_dims;     /* floats a point: 2, or 3 with visibility */
     uint32_t rgb_max_width, rgb_max_height, ir_max_width, ir_max_height; /* px */
-    uint32_t max_record_bytes;      /* the largest record */
-    uint32_t max_label_count;       /* most labels of one sample */
-    uint64_t staged_shard_count;    /* shards that are read from a staged copy */
-    const char *split;              /* owned by the dataset */
+    uint32_t max_record_bytes;                                           /* the largest record */
+    uint32_t max_label_count;                                            /* most labels of one sample */
+    uint64_t staged_shard_count;                                         /* shards that are read from a staged copy */
+    const char *split;                                                   /* owned by the dataset */
 } ypk_dataset_info;
 
 /* Fills *out; cannot fail for valid pointers. */
@@ -131,26 +131,26 @@ YPK_API const char *ypk_dataset_class_name(const ypk_dataset *dataset, uint32_t 
 /* A box: centre and size, normalised to the upright picture (0-1); float32. */
 typedef struct ypk_label {
     uint16_t class_id;
-    uint16_t point_count;           /* points of this label: polygon, oriented box (4) or key points */
+    uint16_t point_count; /* points of this label: polygon, oriented box (4) or key points */
     float x, y, width, height;
 } ypk_label;
 
 typedef struct ypk_image {
-    uint32_t width, height;         /* px, upright, as stored; 0 when the sample lacks this modality */
+    uint32_t width, height; /* px, upright, as stored; 0 when the sample lacks this modality */
     uint32_t payload_bytes;
-    uint64_t hash;                  /* XXH3-64 of the payload */
-    int codec;                      /* 1 JPEG, 2 raw, 3 zstd, 4 zstd of 16-bit counts; 0 none */
-    int is_gray;                    /* three stored channels are equal in every pixel */
-    int is_transcoded;              /* not the bytes of the source file */
+    uint64_t hash;     /* XXH3-64 of the payload */
+    int codec;         /* 1 JPEG, 2 raw, 3 zstd, 4 zstd of 16-bit counts; 0 none */
+    int is_gray;       /* three stored channels are equal in every pixel */
+    int is_transcoded; /* not the bytes of the source file */
 } ypk_image;
 
 typedef struct ypk_sample {
-    const char *name;               /* of the RGB image, or of the IR image where there is no RGB */
-    const char *rgb_name, *ir_name, *label_name;    /* paths relative to the data set, "" if none; bytes as on disk */
+    const char *name;                            /* of the RGB image, or of the IR image where there is no RGB */
+    const char *rgb_name, *ir_name, *label_name; /* paths relative to the data set, "" if none; bytes as on disk */
     ypk_image rgb, ir;
-    const ypk_label *labels;        /* [label_count] */
+    const ypk_label *labels; /* [label_count] */
     uint32_t label_count;
-    const float *points;            /* [point_count][point_dims], normalised, in the order of the labels */
+    const float *points; /* [point_count][point_dims], normalised, in the order of the labels */
     uint32_t point_count;
 } ypk_sample;
 
@@ -216,48 +216,50 @@ enum { YPK_TRAIN = 0, YPK_EVAL = 1 };
 enum { YPK_U8 = 0, YPK_F16 = 1, YPK_BF16 = 2, YPK_F32 = 3 };
 enum { YPK_NCHW = 0, YPK_NHWC = 1 };
 enum {
-    YPK_CHANNELS_AUTO = 0,      /* rgb, ir or rgb+ir3: what the pack has */
-    YPK_CHANNELS_RGB = 1,       /* 3: R,G,B */
-    YPK_CHANNELS_IR = 2,        /* 1 */
-    YPK_CHANNELS_RGB_IR = 3,    /* 4: R,G,B,IR */
-    YPK_CHANNELS_RGB_IR3 = 4,   /* 6: R,G,B,IR,IR,IR (YOLOFuse) */
-    YPK_CHANNELS_TWO = 5        /* two tensors: 3 and 1 channels */
+    YPK_CHANNELS_AUTO = 0,    /* rgb, ir or rgb+ir3: what the pack has */
+    YPK_CHANNELS_RGB = 1,     /* 3: R,G,B */
+    YPK_CHANNELS_IR = 2,      /* 1 */
+    YPK_CHANNELS_RGB_IR = 3,  /* 4: R,G,B,IR */
+    YPK_CHANNELS_RGB_IR3 = 4, /* 6: R,G,B,IR,IR,IR (YOLOFuse) */
+    YPK_CHANNELS_TWO = 5      /* two tensors: 3 and 1 channels */
 };
 enum { YPK_LAST_AUTO = 0, YPK_LAST_WRAP = 1, YPK_LAST_DROP = 2, YPK_LAST_PARTIAL = 3 };
 enum { YPK_BAD_FAIL = 0, YPK_BAD_SUBSTITUTE = 1 };
 
 typedef struct ypk_loader_options {
-    size_t size;                /* sizeof(ypk_loader_options) */
+    size_t size; /* sizeof(ypk_loader_options) */
     uint64_t seed;
-    int mode;                   /* YPK_TRAIN: shuffled and augmented; YPK_EVAL: every sample once, letterboxed */
-    uint32_t batch;             /* samples of this rank's batches; the global batch is batch * world */
+    int mode;       /* YPK_TRAIN: shuffled and augmented; YPK_EVAL: every sample once, letterboxed */
+    uint32_t batch; /* samples of this rank's batches; the global batch is batch * world */
     uint32_t rank, world;
-    uint32_t epochs;            /* 0: without end */
-    uint32_t close_mosaic;      /* mosaic, mixup and cutmix are off in that many last epochs */
-    int last_batch;             /* YPK_LAST_AUTO: wrap when world > 1 in training, else partial */
-    uint32_t image_size;        /* px; output is image_size x image_size (rect and multi_scale aside) */
-    uint32_t stride;            /* px: rect and multi_scale go in steps of it */
-    int rect;                   /* evaluation: batches of similar shape, as small as they can be */
-    int channels;               /* YPK_CHANNELS_* */
-    int dtype;                  /* YPK_U8: 0-255. F16, BF16, F32: (x / 255 - mean) / deviation */
-    int layout;                 /* YPK_NCHW or YPK_NHWC */
-    float mean[4], deviation[4];/* of R, G, B, IR; 0 and 1 */
-    int fast;                   /* 0, exact: the pixels that cv2.imread gives. 1: JPEGs larger than image_size are scaled
-                                   while they are decoded, and chroma is repeated instead of interpolated */
-    int bad_sample;             /* a sample that cannot be decoded: YPK_BAD_FAIL ends with an error that names it,
-                                   YPK_BAD_SUBSTITUTE takes the next good one (of 64), flagged and counted */
-    uint32_t workers;           /* threads; 0: the cores this process may use */
-    uint32_t prefetch;          /* batches that are ready or at work ahead of the consumer; 0: automatic */
-    uint64_t memory_limit;      /* bytes for everything the loader holds; 0: what is best for speed */
+    uint32_t epochs;             /* 0: without end */
+    uint32_t close_mosaic;       /* mosaic, mixup and cutmix are off in that many last epochs */
+    int last_batch;              /* YPK_LAST_AUTO: wrap when world > 1 in training, else partial */
+    uint32_t image_size;         /* px; output is image_size x image_size (rect and multi_scale aside) */
+    uint32_t stride;             /* px: rect and multi_scale go in steps of it */
+    int rect;                    /* evaluation: batches of similar shape, as small as they can be */
+    int channels;                /* YPK_CHANNELS_* */
+    int dtype;                   /* YPK_U8: 0-255. F16, BF16, F32: (x / 255 - mean) / deviation */
+    int layout;                  /* YPK_NCHW or YPK_NHWC */
+    float mean[4], deviation[4]; /* of R, G, B, IR; 0 and 1 */
+    /* 0, exact: the pixels that cv2.imread gives. 1: JPEGs larger than image_size are scaled while they are decoded, and
+     * chroma is repeated instead of interpolated. */
+    int fast;
+    /* A sample that cannot be decoded: YPK_BAD_FAIL ends with an error that names it, YPK_BAD_SUBSTITUTE takes the next
+     * good one (of 64), flagged and counted. */
+    int bad_sample;
+    uint32_t workers;      /* threads; 0: the cores this process may use */
+    uint32_t prefetch;     /* batches that are ready or at work ahead of the consumer; 0: automatic */
+    uint64_t memory_limit; /* bytes for everything the loader holds; 0: what is best for speed */
 
     /* augmentation (YPK_TRAIN), named and meant as Ultralytics' options are */
     double mosaic, mixup, cutmix, degrees, translate, scale, shear, perspective;
     double hsv_h, hsv_s, hsv_v, flipud, fliplr, bgr, multi_scale;
-    uint32_t mosaic_depth;      /* partners come from that many samples before it in its lane: part of the plan */
-    int mosaic_pool_all;        /* partners from the whole set, at up to four decodes a sample */
-    int hsv_on_ir;              /* the value gain moves IR too */
+    uint32_t mosaic_depth; /* partners come from that many samples before it in its lane: part of the plan */
+    int mosaic_pool_all;   /* partners from the whole set, at up to four decodes a sample */
+    int hsv_on_ir;         /* the value gain moves IR too */
     double ir_gain, ir_bias, ir_noise, ir_invert, drop_rgb, drop_ir;
-    uint32_t ir_shift;          /* px */
+    uint32_t ir_shift; /* px */
 } ypk_loader_options;
 
 /* The documented defaults (Ultralytics' where it has the option). `size` is sizeof(ypk_loader_options). */
@@ -273,39 +275,39 @@ YPK_API int ypk_loader_create(ypk_loader **out, const ypk_dataset *dataset, cons
 YPK_API void ypk_loader_destroy(ypk_loader **loader);
 
 typedef struct ypk_tensor {
-    void *data;                 /* 64-byte aligned */
-    int dtype;                  /* YPK_U8 … */
-    int dims;                   /* 4 */
-    int64_t shape[4];           /* NCHW or NHWC */
-    int64_t strides[4];         /* in numbers, not bytes */
+    void *data;         /* 64-byte aligned */
+    int dtype;          /* YPK_U8 … */
+    int dims;           /* 4 */
+    int64_t shape[4];   /* NCHW or NHWC */
+    int64_t strides[4]; /* in numbers, not bytes */
 } ypk_tensor;
 
 typedef struct ypk_batch_sample {
-    uint64_t index;             /* of the sample in the dataset */
-    const char *name;           /* owned by the dataset */
-    uint32_t original_width, original_height;   /* px, as stored in the pack, upright */
-    uint32_t resized_width, resized_height;     /* px, after load-resize */
-    float ratio;                /* resized / original */
-    float pad_x, pad_y;         /* px left and above it in the letterboxed picture (no meaning in a mosaic) */
-    int valid;                  /* 0: an empty place at the end of an uneven last batch */
-    int substituted;            /* 1: stands in for a sample that could not be decoded */
+    uint64_t index;                           /* of the sample in the dataset */
+    const char *name;                         /* owned by the dataset */
+    uint32_t original_width, original_height; /* px, as stored in the pack, upright */
+    uint32_t resized_width, resized_height;   /* px, after load-resize */
+    float ratio;                              /* resized / original */
+    float pad_x, pad_y; /* px left and above it in the letterboxed picture (no meaning in a mosaic) */
+    int valid;          /* 0: an empty place at the end of an uneven last batch */
+    int substituted;    /* 1: stands in for a sample that could not be decoded */
 } ypk_batch_sample;
 
 typedef struct ypk_batch {
-    uint64_t epoch, index;      /* index of the batch in its epoch */
+    uint64_t epoch, index; /* index of the batch in its epoch */
     ypk_tensor images[2];
-    int image_count;            /* 1, or 2 with YPK_CHANNELS_TWO */
-    uint32_t sample_count;      /* rows of the tensors */
+    int image_count;       /* 1, or 2 with YPK_CHANNELS_TWO */
+    uint32_t sample_count; /* rows of the tensors */
     uint32_t valid_count;
-    const ypk_batch_sample *samples;    /* [sample_count] */
+    const ypk_batch_sample *samples; /* [sample_count] */
     uint32_t label_count;
-    const float *label_batch;   /* [label_count]: row of the sample */
-    const float *label_class;   /* [label_count] */
-    const float *label_box;     /* [label_count][4]: x, y, width, height of the centre form, 0-1 */
-    void *slot;                 /* the loader's */
+    const float *label_batch; /* [label_count]: row of the sample */
+    const float *label_class; /* [label_count] */
+    const float *label_box;   /* [label_count][4]: x, y, width, height of the centre form, 0-1 */
+    void *slot;               /* the loader's */
 } ypk_batch;
 
-enum { YPK_END = 1 };           /* returned by ypk_loader_next after the last batch of the last epoch */
+enum { YPK_END = 1 }; /* returned by ypk_loader_next after the last batch of the last epoch */
 
 #define YPK_NO_STREAM ((void *)(intptr_t)-1)
 
@@ -339,15 +341,16 @@ YPK_API int ypk_loader_seek(ypk_loader *loader, uint64_t epoch, uint64_t index, 
 
 typedef struct ypk_loader_stats {
     uint32_t workers, slots, window_pictures;
-    uint64_t slot_bytes, window_bytes, scratch_bytes;   /* allocated, of all together */
-    uint64_t batches, samples;      /* delivered */
-    uint64_t decodes;               /* pictures loaded into the window: 1.0 a sample in the steady state */
-    uint64_t substituted;           /* places that hold another sample than planned */
-    double seconds;                 /* since create, restore or seek, from where everything is counted */
-    double wait_seconds;            /* the consumer waited in ypk_loader_next */
-    double read_seconds, decode_seconds, resize_seconds, warp_seconds, colour_seconds, write_seconds; /* of all workers */
-    double idle_seconds;            /* workers waited for a free slot or for each other */
-    const char *verdict;            /* what bounds the rate: "decode-bound", "storage-bound", "augment-bound",
+    uint64_t slot_bytes, window_bytes, scratch_bytes; /* allocated, of all together */
+    uint64_t batches, samples;                        /* delivered */
+    uint64_t decodes;     /* pictures loaded into the window: 1.0 a sample in the steady state */
+    uint64_t substituted; /* places that hold another sample than planned */
+    double seconds;       /* since create, restore or seek, from where everything is counted */
+    double wait_seconds;  /* the consumer waited in ypk_loader_next */
+    double read_seconds, decode_seconds, resize_seconds, warp_seconds, colour_seconds,
+        write_seconds;   /* of all workers */
+    double idle_seconds; /* workers waited for a free slot or for each other */
+    const char *verdict; /* what bounds the rate: "decode-bound", "storage-bound", "augment-bound",
                                        "consumer-bound"; static */
 } ypk_loader_stats;
 

@@ -24,8 +24,8 @@ struct scene {
     struct snapshot older, newer;
     enum preset preset;
     unsigned jobs;
-    bool with_older;    /* a pack of that name is there before the run */
-    bool resume;        /* the failing run resumes, too */
+    bool with_older; /* a pack of that name is there before the run */
+    bool resume;     /* the failing run resumes, too */
     unsigned turn;
     struct pack_result result;
 };

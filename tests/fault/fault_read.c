@@ -13,8 +13,8 @@ struct scene {
     char directory[TINY_PATH_BYTES], pack[TINY_PATH_BYTES];
     struct snapshot whole;
     struct snapshot moved, mended; /* with shards that were compacted: before and after the index is rebuilt */
-    int io;                 /* YPK_IO_MMAP or YPK_IO_PREAD */
-    uint64_t faults;        /* told by verify_pack() */
+    int io;                        /* YPK_IO_MMAP or YPK_IO_PREAD */
+    uint64_t faults;               /* told by verify_pack() */
 };
 
 static void nothing(void *arg) {
@@ -85,8 +85,9 @@ static int run_verify(void *arg, struct error *error) {
     struct verify_options options = {.jobs = 1, .on_fault = on_fault, .callback_arg = s};
     s->faults = 0;
     int rc = verify_pack(&result, s->pack, &options, error);
-    FAULT_CHECK(rc != 0 || (result.fault_count == 0 && result.sample_count == 6), "%llu faults, %llu samples, but whole",
-                (unsigned long long)result.fault_count, (unsigned long long)result.sample_count);
+    FAULT_CHECK(rc != 0 || (result.fault_count == 0 && result.sample_count == 6),
+                "%llu faults, %llu samples, but whole", (unsigned long long)result.fault_count,
+                (unsigned long long)result.sample_count);
     FAULT_CHECK(rc != ERR_CORRUPT || s->faults > 0, "corrupt, but no fault was told");
     return rc;
 }
@@ -146,7 +147,8 @@ static void judge_reindex(void *arg, int rc, const struct error *error, enum fau
     FAULT_CHECK_OK(run_verify(s, &again), &again);
     const char *differs = snapshot_differs(&s->mended, s->pack);
     /* jansson loses bytes of the strings that it reads when memory runs short, and does not say so. */
-    FAULT_CHECK(!differs || (rc == 0 && kind == FAULT_ALLOC && strcmp(differs, "pack.json") == 0), "%s differs", differs);
+    FAULT_CHECK(!differs || (rc == 0 && kind == FAULT_ALLOC && strcmp(differs, "pack.json") == 0), "%s differs",
+                differs);
 }
 
 /* --------------------------------------------------------------------------------------------------------------------- */

@@ -102,8 +102,8 @@ static bool test_full_disk(struct scene *s) {
 /* ---- sources that change -------------------------------------------------------------------------------------------- */
 
 static struct {
-    atomic_int opens;       /* left until it happens */
-    bool overwrite;         /* else unlinked */
+    atomic_int opens; /* left until it happens */
+    bool overwrite;   /* else unlinked */
     char path[TINY_PATH_BYTES];
 } change;
 
@@ -130,7 +130,8 @@ static bool report_names(const struct report *report, const char *path) {
 static bool change_at(struct scene *s, const char *name, bool is_label, int n) {
     char output[TINY_PATH_BYTES];
     struct error error = {0};
-    snprintf(fault_where, sizeof fault_where, "%s %s at open %d", name, change.overwrite ? "overwritten" : "unlinked", n);
+    snprintf(fault_where, sizeof fault_where, "%s %s at open %d", name, change.overwrite ? "overwritten" : "unlinked",
+             n);
     tiny_set_create(s->set, 32);
     tiny_path(output, s->directory, "changed.ypk");
     tiny_path(change.path, s->set, name);

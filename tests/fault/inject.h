@@ -65,7 +65,7 @@ INJECT_EARLY static bool inject_hit(int kind) {
 #define INJECT_NEXT(type, symbol)                                                                                      \
     static type *next;                                                                                                 \
     if (!next)                                                                                                         \
-        next = (type *)dlsym(RTLD_NEXT, symbol)
+    next = (type *)dlsym(RTLD_NEXT, symbol)
 
 #if defined(__SANITIZE_ADDRESS__)
 #define INJECT_SANITIZED 1

@@ -47,8 +47,8 @@ static inline void tiny_pixels(struct pixels *out, uint32_t width, uint32_t heig
 
 /* An EXIF marker behind the first: turned by 90 degrees. */
 static inline void tiny_turn(struct bytes *file) {
-    static const uint8_t app1[] = {0xff, 0xe1, 0, 34, 'E', 'x', 'i', 'f', 0, 0, 'I', 'I', '*', 0, 8, 0, 0, 0,
-                                   1,    0,    0x12, 1, 3, 0, 1, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0};
+    static const uint8_t app1[] = {0xff, 0xe1, 0,    34, 'E', 'x', 'i', 'f', 0, 0, 'I', 'I', '*', 0, 8, 0, 0, 0,
+                                   1,    0,    0x12, 1,  3,   0,   1,   0,   0, 0, 6,   0,   0,   0, 0, 0, 0, 0};
     FAULT_CHECK(bytes_append(file, app1, sizeof app1) == 0, "out of memory");
     memmove(file->data + 2 + sizeof app1, file->data + 2, file->size - 2 - sizeof app1);
     memcpy(file->data + 2, app1, sizeof app1);
@@ -78,7 +78,7 @@ static inline void tiny_image(const char *set, const char *name, enum tiny_kind 
 
 /* SET/data.yaml: four pairs in train, two in val; a PNG, a turned JPEG, a polygon, a background image. */
 static inline void tiny_set_create(const char *set, uint32_t side) {
-    static const char *const directories[] = {"images/train", "images/val", "imagesIR/train",
+    static const char *const directories[] = {"images/train", "images/val",   "imagesIR/train",
                                               "imagesIR/val", "labels/train", "labels/val"};
     char path[TINY_PATH_BYTES], name[64];
     for (size_t i = 0; i < sizeof directories / sizeof *directories; i++)
@@ -100,8 +100,8 @@ static inline void tiny_options(struct pack_options *options, const char *datase
     pack_options_init(options);
     options->source.dataset = dataset;
     options->output = output;
-    options->shard_bytes = 8192;  /* two shards in train */
-    options->max_rejects = 0;     /* a sample that is lost is a failure here */
+    options->shard_bytes = 8192; /* two shards in train */
+    options->max_rejects = 0;    /* a sample that is lost is a failure here */
     options->strict = true;
 }
 

@@ -244,9 +244,9 @@ static inline void tiny_damage(const struct tiny_pack *pack, uint64_t id) {
         TINY_CHECK(file_read(&file, -100, path, 1u << 30, NULL) == 0);
         uint8_t *at = memmem(file.data, file.size, record.data, record.size);
         if (at) {
-            long offset = (long)(at - file.data) + (header.rgb.payload_bytes
-                                                        ? RECORD_HEADER_BYTES
-                                                        : (long)record_ir_offset(header.rgb.payload_bytes));
+            long offset =
+                (long)(at - file.data) +
+                (header.rgb.payload_bytes ? RECORD_HEADER_BYTES : (long)record_ir_offset(header.rgb.payload_bytes));
             FILE *f = fopen(path, "r+b");
             TINY_CHECK(f && fseek(f, offset, SEEK_SET) == 0 && fputc(file.data[offset] ^ 0xff, f) != EOF);
             TINY_CHECK(fclose(f) == 0);
