@@ -147,7 +147,9 @@ static int pack_splits(struct pack_result *result, struct class_range *classes, 
                        struct error *error) {
     struct pack_workers workers;
     const char *directory = publish ? publish->directory : NULL;
-    int rc = pack_workers_create(&workers, options->jobs, &options->intake, sources->base, error);
+    int rc = directory ? pack_split_check_space(options, sources, directory, error) : 0;
+    if (rc == 0)
+        rc = pack_workers_create(&workers, options->jobs, &options->intake, sources->base, error);
     if (rc != 0)
         return rc;
     for (size_t i = 0; rc == 0 && i < sources->split_count; i++) {
@@ -193,6 +195,39 @@ static int hint_ids(struct pack_result *result, const struct source_set *sources
     return rc == 0 ? 0 : error_set(error, rc, "out of memory for the report");
 }
 
+/* "more than half of the rows" is no matter of single rows: something about the set is not understood. */
+#define ROWS_DROPPED_LIMIT 0.5
+
+/* What the fault of most dropped rows says about the whole set. */
+static const char *cause_of_drops(enum report_rule rule) {
+    switch (rule) {
+    case RULE_ROW_RANGE: return "values over 1 are pixels: divide them by the picture's width and height";
+    case RULE_ROW_CLASS: return "names does not have all classes, or ids do not count from 0";
+    case RULE_ROW_TOKENS: return "the rows are of another task (--task), or of another format than YOLO's";
+    case RULE_ROW_SIZE: return "width and height, the last two values, are 0";
+    default: return "the files are of another format than YOLO's";
+    }
+}
+
+static int check_rows(struct pack_result *result, const struct pack_options *options, struct error *error) {
+    const struct intake_counts *counts = &result->added;
+    uint64_t judged = counts->rows - counts->rows_filtered;
+    double share = judged != 0 ? (double)counts->rows_dropped / (double)judged : 0;
+    if (share <= ROWS_DROPPED_LIMIT || share <= options->max_rejects)
+        return 0;
+    struct report_example example = {0};
+    char first[400] = "";
+    enum report_rule rule = report_most(&result->report, ACTION_DROPPED);
+    if (rule != RULE_COUNT && report_first(&result->report, rule, &example))
+        report_example_text(first, sizeof first, &example);
+    result->too_many_rejects = true;
+    return error_set(error, ERR_INPUT,
+                     "%llu of %llu label rows dropped (%.3g %%): the labels are not understood, nothing is published\n"
+                     "  first  %s\n  cause  perhaps %s\n  try    mend them, or --max-rejects 100%% to pack without them",
+                     (unsigned long long)counts->rows_dropped, (unsigned long long)judged, share * 100, first,
+                     cause_of_drops(rule));
+}
+
 /* What pairing rejected is shared out evenly among parts, so that the whole is within the limit when all parts are. */
 static int check_policy(struct pack_result *result, const struct pack_options *options,
                         const struct source_set *sources, uint64_t there, struct error *error) {
@@ -215,11 +250,11 @@ static int check_policy(struct pack_result *result, const struct pack_options *o
         return error_set(error, ERR_INPUT, "no sample of %s is usable", options->source.dataset);
     }
     if (!result->too_many_rejects)
-        return 0;
+        return check_rows(result, options, error);
     if (options->strict)
         return error_set(error, ERR_INPUT,
-                         "%llu samples rejected, %llu label rows dropped, %llu files with boxes and polygons: --strict "
-                         "forbids any",
+                         "--strict forbids any fault. Samples rejected: %llu, label rows dropped: %llu, files with boxes "
+                         "and polygons: %llu",
                          (unsigned long long)rejected, (unsigned long long)dropped, (unsigned long long)mixed);
     return error_set(error, ERR_INPUT,
                      "%llu of %llu samples rejected, more than %g %%. Mend them, or allow more with --max-rejects",
@@ -387,7 +422,9 @@ int pack_run(struct pack_result *result, const struct pack_options *options, str
     result->output = options->output ? strdup(options->output) : pack_default_output(options->source.dataset);
     if (!result->output)
         return error_set(error, ERR_MEMORY, "out of memory");
-    int rc = pair_sources(&sources, &complete.source, error);
+    int rc = options->check_only ? 0 : publish_check(result->output, error);
+    if (rc == 0)
+        rc = pair_sources(&sources, &complete.source, error);
     if (rc == 0)
         rc = complete_options(&complete, wanted, &sources, error);
     if (rc == 0)

@@ -43,7 +43,7 @@ struct pack_options {
     unsigned jobs; /* 0: cpus_available() */
     bool resume, strict, check_only;
     bool append;        /* to the pack at `output`: what it does not have yet, by name */
-    double max_rejects; /* fraction of the samples */
+    double max_rejects; /* fraction of the samples; over one half, of the label rows too */
     const atomic_bool *cancel;
     void (*on_sources)(void *arg, const struct source_set *sources);
     void (*on_progress)(void *arg, const struct pack_progress *progress); /* from the writer's thread, often */
@@ -72,7 +72,7 @@ struct pack_result {
     bool resumed, restarted; /* an unfinished run was there: continued, or thrown away */
     bool unchanged;          /* nothing to append: the pack is as it was */
     bool resumable;          /* not published, but --resume can go on */
-    bool too_many_rejects;   /* stopped for max_rejects or strict: nothing was published */
+    bool too_many_rejects;   /* stopped for max_rejects, strict or most rows dropped: nothing was published */
 };
 
 /* Packs, or (check_only) only checks. 0 when published, checked, or unchanged. ERR_INPUT with result->too_many_rejects set when the

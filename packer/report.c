@@ -1,5 +1,6 @@
 #include "report.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -242,6 +243,46 @@ int report_append_except(struct report *to, const struct report *from, bool (*le
     for (int i = 0; i < RULE_COUNT; i++)
         to->counts[i] += counts[i];
     return 0;
+}
+
+bool report_first(const struct report *r, enum report_rule rule, struct report_example *out) {
+    struct span fields[FIELD_COUNT];
+    for (size_t at = 0, size = 0; r->counts[rule] != 0 && at < r->rows.size; at += size) {
+        if (!split_row(fields, &size, (struct span){r->rows.data + at, r->rows.size - at}))
+            break; /* cannot be */
+        if (find_rule(fields) != (int)rule)
+            continue;
+        *out = (struct report_example){
+            .path = fields[FIELD_PATH],
+            .value = fields[FIELD_VALUE],
+            .message = fields[FIELD_MESSAGE],
+            .line = strtoull((const char *)fields[FIELD_LINE].data, NULL, 10), /* the tab behind it stops it */
+            .column = strtoull((const char *)fields[FIELD_COLUMN].data, NULL, 10),
+        };
+        return true;
+    }
+    return false;
+}
+
+enum report_rule report_most(const struct report *r, enum report_action action) {
+    int most = RULE_COUNT;
+    for (int i = 0; i < RULE_COUNT; i++)
+        if (report_rule_info((enum report_rule)i)->action == action && r->counts[i] != 0 &&
+            (most == RULE_COUNT || r->counts[i] > r->counts[most]))
+            most = i;
+    return (enum report_rule)most;
+}
+
+void report_example_text(char *out, size_t size, const struct report_example *example) {
+    char place[48] = "";
+    if (example->line != 0 && example->column != 0)
+        snprintf(place, sizeof place, ":%" PRIu64 ":%" PRIu64, example->line, example->column);
+    else if (example->line != 0)
+        snprintf(place, sizeof place, ":%" PRIu64, example->line);
+    const char *quote = example->value.size != 0 ? "\"" : "";
+    snprintf(out, size, "%.*s%s: %s%.*s%s%s%.*s", (int)example->path.size, (const char *)example->path.data, place, quote,
+             (int)example->value.size, example->value.size != 0 ? (const char *)example->value.data : "", quote,
+             *quote ? ": " : "", (int)example->message.size, (const char *)example->message.data);
 }
 
 uint64_t report_count(const struct report *r, enum report_action action) {

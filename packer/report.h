@@ -110,6 +110,17 @@ int report_append_except(struct report *to, const struct report *from, bool (*le
 int report_parse(struct report *out, struct span rows, struct error *error);
 /* The same from the text of a report.tsv, with its head line. */
 int report_parse_tsv(struct report *out, struct span text, struct error *error);
+/* A row as it stands in the report: spans into it, escaped. Column 0 of a row is the whole line. */
+struct report_example {
+    struct span path, value, message;
+    uint64_t line, column;
+};
+/* The first row of a rule; false if there is none. */
+bool report_first(const struct report *r, enum report_rule rule, struct report_example *out);
+/* The rule of that action with the most rows; RULE_COUNT if there is none. */
+enum report_rule report_most(const struct report *r, enum report_action action);
+/* "path:line:column: \"value\": message", as far as there are such, cut to `size`. */
+void report_example_text(char *out, size_t size, const struct report_example *example);
 uint64_t report_count(const struct report *r, enum report_action action);
 void report_clear(struct report *r); /* empties, keeps memory */
 void report_deinit(struct report *r);

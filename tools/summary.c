@@ -81,8 +81,8 @@ static void print_headline(const struct summary *s, const struct pack_result *re
     if (appended)
         printf("now %s, ", text_counted(result->total.packed, s->noun).text);
     if (packed)
-        printf("%s in %s  → %s", text_bytes(result->pack_bytes).text, text_counted(shard_count(result), "shard").text,
-               result->output);
+        printf("%s, %s in all  → %s", text_counted(shard_count(result), "shard").text,
+               text_bytes(result->pack_bytes).text, result->output);
     else
         printf("%s of source files, %s would be packed", text_bytes(total->source_bytes).text,
                text_count(total->packed).text);
@@ -107,6 +107,21 @@ static void print_action(const struct pack_result *result, enum report_action ac
     fputc('\n', stderr);
 }
 
+/* Behind what was dropped: how much of the rows that is, and where one is. */
+static void print_dropped(const struct pack_result *result) {
+    const struct intake_counts *counts = &result->added;
+    enum report_rule rule = report_most(&result->report, ACTION_DROPPED);
+    struct report_example example;
+    char text[300];
+    print_action(result, ACTION_DROPPED, STYLE_WARN, "dropped");
+    uint64_t judged = counts->rows - counts->rows_filtered;
+    if (rule == RULE_COUNT || counts->rows_dropped == 0 || !report_first(&result->report, rule, &example))
+        return;
+    report_example_text(text, sizeof text, &example);
+    fprintf(stderr, "          %.3g %% of %s; first: %s\n", 100 * (double)counts->rows_dropped / (double)judged,
+            text_counted(judged, "label row").text, text);
+}
+
 void summary_print(const struct summary *s, const struct pack_result *result) {
     if (result->published || s->args->pack.check_only)
         print_headline(s, result);
@@ -123,9 +138,9 @@ void summary_print(const struct summary *s, const struct pack_result *result) {
               stderr);
     }
     print_action(result, ACTION_REJECTED, STYLE_WARN, "rejected");
-    print_action(result, ACTION_DROPPED, STYLE_WARN, "dropped");
+    print_dropped(result);
     print_action(result, ACTION_CLAMPED, STYLE_PLAIN, "clamped");
-    if (result->total.packed > 0 && result->total.labels == 0) {
+    if (result->total.packed > 0 && result->total.rows == 0) {
         output_label(stderr, STYLE_WARN, "no labels");
         fputs("not one in the whole set. Where are they? --labels DIR says it, if yolopack does not see them\n",
               stderr);

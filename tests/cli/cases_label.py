@@ -145,7 +145,7 @@ def case_16_data_yaml():
 
 def case_20_boxes_and_polygons_in_one_file():
     make_set("mixed", ["0 0.5 0.5 0.2 0.2\n0 0.1 0.1 0.3 0.1 0.3 0.3\n", "0 0.1 0.1\n0 0.1 0.1 0.3\n0 0.1 0.1 0.2 0.2 0.3\n"])
-    done = pack("mixed", "mixed.ypk")
+    done = pack("mixed", "mixed.ypk", "--max-rejects", "60%")
     totals_add_up(done, "mixed.ypk")
     whole, polygon = boxes("mixed.ypk")["000.png"]
     assert whole == box(0, 0.5, 0.5, 0.2, 0.2)

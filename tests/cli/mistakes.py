@@ -39,8 +39,38 @@ def case_the_wrong_kind_of_place():
     for reading in (["info"], ["ls"], ["reindex"], ["bench"], ["view", "-o", "x.png"]):
         told(5, ["night", "not a pack", "yolopack night"], reading[0], "night", *reading[1:])
     told(3, ["night exists and is not a pack", "nothing was written"], "pack", "night", "-o", "night")
+    os.makedirs("there/below")
+    write("there/below/thesis.txt", "x")
+    os.rename("there", "new.ypk.partial")
+    write("mixed.ypk/pack.json", "{}")
+    write("mixed.ypk/photo.jpg", "x")
+    # the place is looked at before the data set
+    told(3, ["new.ypk.partial", "remove it"], "pack", "missing", "-o", "new.ypk")
+    told(3, ["new.ypk.partial", "remove it"], "pack", "night", "-o", "new.ypk", "--resume")
+    told(3, ["mixed.ypk exists and is not a pack"], "pack", "missing", "-o", "mixed.ypk")
+    write("night.ypk/photo.jpg", "x")
+    told(3, ["night.ypk holds photo.jpg"], "pack", "night", "-o", "night.ypk")
+    os.remove("night.ypk/photo.jpg")
+    out, _ = command("pack", "night", "-o", "night.ypk")
+    assert "1 shard, " in out and "in all" in out, out
+    assert os.path.exists("new.ypk.partial/below/thesis.txt") and os.path.exists("mixed.ypk/photo.jpg")
     os.makedirs("old.ypk.partial")
     told(5, ["interrupted", "--resume"], "info", "old.ypk.partial")
+
+
+def case_killed():
+    make_set("night", ["0 0.5 0.5 0.2 0.2\n"], classes=2)
+    pack("night", "q.ypk")
+    os.makedirs("k.ypk.partial")
+    write("k.ypk.partial/resume.txt", "")
+    for reading in (["info"], ["ls"], ["verify"], ["reindex"]):
+        told(3, ["k.ypk: unfinished", "yolopack pack DATASET -o k.ypk --resume"], *reading, "k.ypk")
+
+
+def case_strict():
+    make_set("night", ["0 0.5 0.5 0.2 0.2\n"] * 2, classes=2)
+    write("night/images/001.png", b"no picture")
+    told(1, ["--strict forbids", "rejected: 1", "dropped: 0"], "pack", "night", "--strict")
 
 
 def case_only_infrared():
@@ -93,6 +123,27 @@ def case_labels_that_are_not_seen():
     _, err = command("check", "night", "--labels", "night/annotations")
     assert "no labels" not in err, err
     told(3, ["anotations", "did you mean"], "check", "night", "--labels", "night/anotations")
+
+
+def case_most_rows_are_dropped():
+    make_set("pixels", ["0 320 240 64 48\n0 0.5 0.5 0.2 0.2\n0 12 24 6 8\n", "1 100 50 20 10\n"], classes=2)
+    words = ["3 of 4 label rows dropped (75 %)", 'labels/000.txt:1:3: "320"', "pixels", "--max-rejects 100%"]
+    for name in ("pack", "check"):
+        told(3, words, name, "pixels", *(["-o", "pixels.ypk"] if name == "pack" else []))
+    assert not os.path.exists("pixels.ypk")
+    told(3, ["(75 %)"], "check", "pixels", "--max-rejects", "70%")
+    _, err = command("pack", "pixels", "-o", "pixels.ypk", "--max-rejects", "80%")
+    assert "75 % of 4 label rows; first: labels/000.txt:1:3" in err, err
+    make_set("classes", ["7 0.5 0.5 0.2 0.2\n", "8 0.5 0.5 0.2 0.2\n"], classes=2)
+    told(3, ["(100 %)", 'labels/000.txt:1:1: "7"', "names"], "check", "classes")
+    _, err = command("check", "classes", "--max-rejects", "100%")
+    assert "Where are they" not in err and "100 % of 2 label rows" in err, err
+    # half of them is not more than half
+    make_set("half", ["7 0.5 0.5 0.2 0.2\n0 0.5 0.5 0.2 0.2\n"], classes=2)
+    command("check", "half")
+    # rows that --classes leaves out are no part of the whole
+    make_set("chosen", ["0 0.5 0.5 0.2 0.2\n" + "1 0.5 0.5 0.2 0.2\n" * 9 + "0 5 5 5 5\n0 6 5 5 5\n"], classes=2)
+    told(3, ["2 of 3 label rows"], "check", "chosen", "--classes", "0")
 
 
 if __name__ == "__main__":

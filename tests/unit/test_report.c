@@ -190,3 +190,25 @@ Test(report, rows_of_some_rules_are_left_out) {
     report_deinit(&kept);
     report_deinit(&r);
 }
+
+Test(report, the_first_row_of_the_most_frequent_rule) {
+    struct report r = {0};
+    struct report_example example;
+    char text[80];
+    cr_assert_eq(report_most(&r, ACTION_DROPPED), RULE_COUNT);
+    cr_assert_not(report_first(&r, RULE_ROW_RANGE, &example));
+    cr_assert_eq(report_add(&r, RULE_ROW_CLASS, "a.txt", 1, 1, (struct span){(const uint8_t *)"9", 1}, "no class"), 0);
+    cr_assert_eq(report_add(&r, RULE_ROW_RANGE, "b.txt", 3, 5, (struct span){(const uint8_t *)"32", 2}, "outside"), 0);
+    cr_assert_eq(report_add(&r, RULE_ROW_RANGE, "c.txt", 4, 5, (struct span){(const uint8_t *)"33", 2}, "outside"), 0);
+    cr_assert_eq(report_most(&r, ACTION_DROPPED), RULE_ROW_RANGE);
+    cr_assert(report_first(&r, RULE_ROW_RANGE, &example));
+    report_example_text(text, sizeof text, &example);
+    cr_assert_str_eq(text, "b.txt:3:5: \"32\": outside");
+    report_example_text(text, 8, &example);
+    cr_assert_str_eq(text, "b.txt:3");
+    cr_assert_eq(report_add(&r, RULE_LABEL_UNREADABLE, "d.txt", 0, 0, (struct span){0}, "gone"), 0);
+    cr_assert(report_first(&r, RULE_LABEL_UNREADABLE, &example));
+    report_example_text(text, sizeof text, &example);
+    cr_assert_str_eq(text, "d.txt: gone");
+    report_deinit(&r);
+}
