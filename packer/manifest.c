@@ -97,10 +97,28 @@ static int parse(json_t **out, struct bytes *file, const char *path, struct erro
     return rc;
 }
 
+/* Whether a run that would have made `pack` was killed, or is still running. */
+static bool is_unfinished(const char *pack) {
+    size_t n = strlen(pack);
+    char *state = NULL;
+    while (n > 1 && pack[n - 1] == '/')
+        n--;
+    if (asprintf(&state, "%.*s.partial/" MANIFEST_STATE_NAME, (int)n, pack) < 0)
+        return false;
+    bool is = access(state, F_OK) == 0;
+    free(state);
+    return is;
+}
+
 static int read_failed(int rc, const char *pack, struct error *error) {
     struct stat st;
     if (rc != ERR_NOT_FOUND)
         return rc;
+    if (stat(pack, &st) && errno == ENOENT && is_unfinished(pack))
+        return error_set(error, ERR_NOT_FOUND,
+                         "%s: unfinished: its run was interrupted, or is still packing. Go on with: yolopack pack "
+                         "DATASET -o %s --resume",
+                         pack, pack);
     if (stat(pack, &st))
         return errno == ENOENT ? path_missing(pack, error) : error_set_errno(error, errno, "%s", pack);
     if (!S_ISDIR(st.st_mode))

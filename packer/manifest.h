@@ -11,6 +11,7 @@
 
 #define MANIFEST_NAME "pack.json"
 #define MANIFEST_VERSION 1
+#define MANIFEST_STATE_NAME "resume.txt" /* beside it, or before it, in a pack that is not published yet */
 
 /*
  * The manifest is one JSON object. "version" is MANIFEST_VERSION. "files" lists every other file of the pack ({name, bytes,

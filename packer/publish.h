@@ -22,10 +22,14 @@ struct publish {
     bool restarted;  /* an unfinished run was there and was removed */
 };
 
+/* Whether publish_begin() will take `output`, so that it is known before the data set is read. ERR_INPUT if something
+ * stands there, or at NAME.ypk.partial, that is no pack and not an unfinished one: neither is ever removed. */
+int publish_check(const char *output, struct error *error);
+
 /*
  * Prepares the directory. `fingerprint` stands for everything that decides the pack's bytes but the source files. With
  * `resume` an unfinished run is continued if its fingerprint is the same (ERR_INPUT if not); without one the run simply
- * starts. ERR_INPUT if `output` exists and is no pack, or another process is packing there.
+ * starts. ERR_INPUT as publish_check() says, or if another process is packing there.
  */
 int publish_begin(struct publish *p, const char *output, bool resume, uint64_t fingerprint, struct error *error);
 

@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 static char directory[TINY_PATH_BYTES];
 
@@ -96,6 +97,21 @@ Test(manifest, a_directory_without_it_is_no_complete_pack) {
     cr_assert(strstr(error.message, "not a pack, or not all of one: no pack.json"), "%s", error.message);
     cr_assert_eq(manifest_read(&manifest, "/nonexistent", &error), ERR_NOT_FOUND);
     cr_assert(strstr(error.message, "/nonexistent: no such file or directory"), "%s", error.message);
+}
+
+Test(manifest, an_unfinished_pack_is_called_so) {
+    struct error error = {0};
+    char path[TINY_PATH_BYTES];
+    struct bytes none = {0};
+    json_t *manifest;
+    tiny_join(path, directory, "n.ypk.partial");
+    cr_assert_eq(mkdir(path, 0777), 0);
+    tiny_join(path, directory, "n.ypk/");
+    cr_assert_eq(manifest_read(&manifest, path, &error), ERR_NOT_FOUND);
+    cr_assert(strstr(error.message, "no such file"), "not a run's: %s", error.message);
+    tiny_write(directory, "n.ypk.partial/" MANIFEST_STATE_NAME, &none);
+    cr_assert_eq(manifest_read(&manifest, path, &error), ERR_NOT_FOUND);
+    cr_assert(strstr(error.message, "unfinished") && strstr(error.message, "--resume"), "%s", error.message);
 }
 
 Test(manifest, versions) {
