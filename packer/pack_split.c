@@ -5,6 +5,7 @@
 #include "pipeline.h"
 #include "shard.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -307,31 +308,53 @@ static int resume_parts(struct split_run *run, struct error *error) {
 
 /* ---- the whole split ------------------------------------------------------------------------------------------------ */
 
-/* Kept images need what they weigh: say so before hours of work, not after. */
-static int check_space(const struct split_run *run, struct error *error) {
-    uint64_t needed = 0, free_bytes = 0;
-    if (run->options->intake.preset != PRESET_KEEP)
-        return 0;
-    int base_fd = open(run->sources->base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (base_fd < 0)
-        return error_set_errno(error, errno, "cannot open %s", run->sources->base);
-    int rc = 0;
-    for (uint64_t i = run->part.end; rc == 0 && i < run->split->count; i++) {
-        struct source_stat stat;
-        rc = intake_stat(&stat, base_fd, &run->split->samples[i]);
-        needed += stat.bytes + 2048;
+/* What the files of a directory take on the disk. */
+static int used_bytes(uint64_t *out, const char *directory, struct error *error) {
+    DIR *dir = opendir(directory);
+    *out = 0;
+    if (!dir)
+        return error_set_errno(error, errno, "cannot open %s", directory);
+    for (struct dirent *e; (e = readdir(dir));) {
+        struct stat st;
+        if (fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+            *out += (uint64_t)st.st_blocks * 512;
     }
+    closedir(dir);
+    return 0;
+}
+
+static int source_bytes(uint64_t *out, const struct split_source *split, int base_fd) {
+    int rc = 0;
+    for (uint64_t i = 0; rc == 0 && i < split->count; i++) {
+        struct source_stat stat;
+        rc = intake_stat(&stat, base_fd, &split->samples[i]);
+        *out += stat.bytes + 2048;
+    }
+    return rc;
+}
+
+int pack_split_check_space(const struct pack_options *options, const struct source_set *sources, const char *directory,
+                           struct error *error) {
+    uint64_t needed = 0, free_bytes = 0, used = 0;
+    if (options->intake.preset != PRESET_KEEP)
+        return 0;
+    int base_fd = open(sources->base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (base_fd < 0)
+        return error_set_errno(error, errno, "cannot open %s", sources->base);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sources->split_count; i++)
+        if (sources->splits[i].same_as == SIZE_MAX)
+            rc = source_bytes(&needed, &sources->splits[i], base_fd);
     close(base_fd);
     if (rc != 0)
         return error_set(error, rc, "out of memory");
-    if ((rc = disk_free_bytes(&free_bytes, run->directory, error)) != 0)
+    if ((rc = used_bytes(&used, directory, error)) != 0 || (rc = disk_free_bytes(&free_bytes, directory, error)) != 0)
         return rc;
-    if (needed > free_bytes)
+    if (needed > free_bytes + used)
         return error_set(
             error, ERR_SPACE,
-            "no space: split %s needs about %llu MB and %s has %llu MB free. Make room, or choose another place with -o",
-            run->split->name, (unsigned long long)(needed >> 20) + 1, run->directory,
-            (unsigned long long)(free_bytes >> 20));
+            "no space: the pack needs about %llu MB and %s has %llu MB free. Make room, or choose another place with -o",
+            (unsigned long long)((needed - used) >> 20) + 1, directory, (unsigned long long)(free_bytes >> 20));
     return 0;
 }
 
@@ -387,8 +410,6 @@ int pack_split_run(struct pack_split_result *result, struct report *report, stru
     snprintf(result->name, sizeof result->name, "%s", split->name);
 
     int rc = directory && resume ? resume_parts(&run, error) : 0;
-    if (rc == 0 && directory)
-        rc = check_space(&run, error);
     if (rc == 0)
         rc = run_pipeline(&run, workers, error);
 

@@ -19,6 +19,12 @@ int pack_workers_create(struct pack_workers *out, unsigned job_count, const stru
                         const char *base, struct error *error);
 void pack_workers_destroy(struct pack_workers *workers);
 
+/* ERR_SPACE if the sources of all splits do not fit beside what an interrupted run left in `directory` (which is part of
+ * the same bytes). Only for the preset that keeps files as they are: how large the others' pictures get is not known
+ * before they are decoded. */
+int pack_split_check_space(const struct pack_options *options, const struct source_set *sources, const char *directory,
+                           struct error *error);
+
 /*
  * Takes every sample of `split` in and writes DIRECTORY/NAME-00000.lmdb, NAME-00000.part, …; *classes grows to hold
  * the class ids seen. `base` is the index that the samples are added to (NULL: none): numbers and record ids go on after
