@@ -288,6 +288,31 @@ Test(jpeg, decode_gray_file_to_rgb) {
     bytes_deinit(&b);
 }
 
+/* Where there is no chroma to interpolate and nothing to scale, fast and exact are one. */
+Test(jpeg, fast_decode) {
+    const struct jpeg_recipe full = {.h = 1, .v = 1};
+    struct bytes file = textured_jpeg(100, 75, 3, &full);
+    struct pixels exact, fast;
+    cr_assert_eq(pixels_init(&exact, 100, 75, 3, 8, NULL), 0);
+    cr_assert_eq(pixels_init(&fast, 100, 75, 3, 8, NULL), 0);
+    cr_assert_eq(jpeg_decode(jpeg, span_of(&file), &exact, false, &error), 0);
+    cr_assert_eq(jpeg_decode_fast(jpeg, span_of(&file), &fast, false, &error), 0);
+    cr_assert_arr_eq(exact.data, fast.data, 100 * 75 * 3);
+    pixels_deinit(&fast);
+    for (int eighths = 1; eighths < 8; eighths++) {
+        uint32_t width = jpeg_scaled_side(100, eighths), height = jpeg_scaled_side(75, eighths);
+        cr_assert_eq(pixels_init(&fast, width, height, 3, 8, NULL), 0);
+        cr_assert_eq(jpeg_decode_fast(jpeg, span_of(&file), &fast, false, &error), 0, "%s", error.message);
+        cr_assert_neq(jpeg_decode(jpeg, span_of(&file), &fast, false, &error), 0, "exact is never scaled");
+        pixels_deinit(&fast);
+    }
+    cr_assert_eq(pixels_init(&fast, 51, 38, 3, 8, NULL), 0);
+    cr_assert_eq(jpeg_decode_fast(jpeg, span_of(&file), &fast, false, &error), ERR_INPUT, "no scale gives 51x38");
+    pixels_deinit(&fast);
+    pixels_deinit(&exact);
+    bytes_deinit(&file);
+}
+
 Test(jpeg, decode_checks_its_arguments) {
     struct bytes b = textured_jpeg(16, 16, 3, &(struct jpeg_recipe){0});
     struct pixels out;
