@@ -18,7 +18,8 @@ size_t dataset_args_options(struct args_option out[ARGS_OPTION_LIMIT], const str
     const struct args_option shared[] = {
         {"jobs", 'j', ARGS_INTEGER, "N", "threads (default: the cores this process may use)", &d->jobs, 1, 1024},
         {"pair", 0, ARGS_TEXT, "RULE",
-         "how RGB and IR belong together: auto, yolofuse, dir:RGB=IR, suffix:_RGB=_IR (default: auto)",
+         "how RGB and IR belong together: auto, yolofuse, dir:RGB=IR, suffix:_RGB=_IR, or map:FILE, a table of rgb, ir, "
+         "label (default: auto)",
          &pack->source.rule, 0, 0},
         {"labels", 0, ARGS_TEXT, "DIR", "label files are in DIR (default: found from the image's path)",
          &pack->source.labels, 0, 0},
