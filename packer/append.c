@@ -268,6 +268,9 @@ static bool is_of_run(enum report_rule rule) {
     switch (rule) {
     case RULE_LABEL_ORPHAN:
     case RULE_LABEL_NEAR:
+    case RULE_LABEL_SHARED:
+    case RULE_LIST_DUPLICATE:
+    case RULE_YAML_PATH:
     case RULE_IDS_ONE_BASED:
     case RULE_FILE_SKIPPED:
     case RULE_SPLIT_SHARED:

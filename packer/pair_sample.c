@@ -252,10 +252,15 @@ static int note_shared(struct pairing *p) {
 }
 
 static int empty_split(struct pairing *p, const char *name) {
-    char rule[256];
+    char rule[256], first[300] = "";
+    struct report_example example;
     pair_rule_describe(&p->rule, rule);
-    return error_set(p->error, ERR_INPUT, "%s: %s: no %s in what it names\n  base   %s\n  rule   %s", p->yaml.file,
-                     name, p->kind == SAMPLE_PAIR ? "pair" : "picture", p->out->base, rule);
+    bool missing = report_first(&p->out->report, RULE_LIST_MISSING, &example);
+    if (missing)
+        report_example_text(first, sizeof first, &example);
+    return error_set(p->error, ERR_INPUT, "%s: %s: no %s in what it names\n  base   %s\n  rule   %s%s%s", p->yaml.file,
+                     name, p->kind == SAMPLE_PAIR ? "pair" : "picture", p->out->base, rule,
+                     missing ? "\n  first  " : "", first);
 }
 
 static int make_splits_by_plan(struct pairing *p) {

@@ -3,6 +3,7 @@
 #include "file.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -26,18 +27,30 @@ static bool exists(const char *root, const char *path) {
     return found;
 }
 
-static int add_line(struct split_names *names, struct pair_places *places, const char *root, const char *line) {
-    const char *path = pair_places_put(places, root, line);
+static int add_line(struct split_names *names, struct pair_places *places, const char *root, const char *text,
+                    struct list_line line) {
+    if (names->files.count == names->line_capacity) {
+        size_t capacity = names->line_capacity ? 2 * names->line_capacity : 64;
+        struct list_line *lines = reallocarray(names->lines, capacity, sizeof *lines);
+        if (!lines)
+            return ERR_MEMORY;
+        names->lines = lines;
+        names->line_capacity = capacity;
+    }
+    names->lines[names->files.count] = line;
+    const char *path = pair_places_put(places, root, text);
     return path ? path_list_add(&names->files, path) : ERR_MEMORY;
 }
 
 /* The lines of a .txt list: "./x" is relative to the list, "x" to the base when the first such line is there, else to
  * the list. 0 or ERR_MEMORY. */
-static int add_lines(struct split_names *names, struct pair_places *places, const char *base, const char *directory,
-                     char *text) {
+static int add_lines(struct split_names *names, struct pair_places *places, const char *base, const char *list,
+                     const char *directory, char *text) {
     const char *root = NULL;
+    struct list_line at = {.list = list};
     for (char *line = text, *next; line; line = next) {
         next = strchr(line, '\n');
+        at.number++;
         if (next)
             *next++ = '\0';
         while (*line == ' ' || *line == '\t')
@@ -49,23 +62,25 @@ static int add_lines(struct split_names *names, struct pair_places *places, cons
         bool beside = line[0] == '.' && line[1] == '/';
         if (!root && !beside && line[0] != '/')
             root = exists(base, line) || !exists(directory, line) ? base : directory;
-        if (add_line(names, places, beside || !root ? directory : root, line) != 0)
+        if (add_line(names, places, beside || !root ? directory : root, line, at) != 0)
             return ERR_MEMORY;
     }
     return 0;
 }
 
-static int read_list(struct split_names *names, struct pair_places *places, const char *base, const char *path,
-                     struct error *error) {
+/* `entry` is what data.yaml calls the list at `path`. */
+static int read_list(struct split_names *names, struct pair_places *places, const char *base, const char *entry,
+                     const char *path, struct error *error) {
     struct bytes text = {0};
+    const char *list = arena_text(&places->arena, entry, strlen(entry));
     char *directory = data_yaml_directory(path);
-    int rc = directory ? file_read(&text, AT_FDCWD, path, LIST_LIMIT_BYTES, error) : no_memory(error);
+    int rc = directory && list ? file_read(&text, AT_FDCWD, path, LIST_LIMIT_BYTES, error) : no_memory(error);
     if (rc == 0 && text.size > 0 && memchr(text.data, '\0', text.size))
         rc = error_set(error, ERR_INPUT, "%s: a NUL byte: this is no list of pictures in UTF-8 text", path);
     if (rc == 0 && bytes_append(&text, "", 1) != 0)
         rc = no_memory(error);
     bool marked = rc == 0 && strncmp((char *)text.data, "\xEF\xBB\xBF", 3) == 0;
-    if (rc == 0 && add_lines(names, places, base, directory, (char *)text.data + (marked ? 3 : 0)) != 0)
+    if (rc == 0 && add_lines(names, places, base, list, directory, (char *)text.data + (marked ? 3 : 0)) != 0)
         rc = no_memory(error);
     bytes_deinit(&text);
     free(directory);
@@ -89,7 +104,7 @@ static int missing_entry(const struct data_yaml *yaml, const char *name, const c
 
 /* One entry of a split: a directory or a list. *missing is set when it is not there. */
 static int add_entry(struct split_names *names, struct pair_places *places, const struct data_yaml *yaml,
-                     const char *path, bool *missing, struct error *error) {
+                     const char *entry, const char *path, bool *missing, struct error *error) {
     struct stat st;
     *missing = stat(path, &st) != 0;
     if (*missing)
@@ -97,7 +112,7 @@ static int add_entry(struct split_names *names, struct pair_places *places, cons
     if (!S_ISDIR(st.st_mode)) {
         if (strcasecmp(path_suffix(path), "txt") != 0)
             return error_set(error, ERR_INPUT, "%s: %s is neither a directory nor a .txt list", yaml->file, path);
-        return read_list(names, places, yaml->base, path, error);
+        return read_list(names, places, yaml->base, entry, path, error);
     }
     const char *place = pair_places_put_directory(places, path);
     return place && path_list_add(&names->directories, place) == 0 ? 0 : no_memory(error);
@@ -111,7 +126,7 @@ static int add_entries(struct split_names *names, struct pair_places *places, co
         const char *entry = entries->items[i];
         char *path = data_yaml_resolve(yaml->base, entry);
         bool missing = false;
-        rc = path ? add_entry(names, places, yaml, path, &missing, error) : no_memory(error);
+        rc = path ? add_entry(names, places, yaml, entry, path, &missing, error) : no_memory(error);
         if (rc == 0 && missing && strcmp(name, "test") != 0)
             rc = missing_entry(yaml, name, entry, path, error);
         else if (rc == 0 && missing &&
@@ -227,16 +242,55 @@ static size_t common_directory(const struct path_list *files) {
     return common;
 }
 
-static int add_files(struct members *m, const struct path_list *files, const struct path_list *images,
-                     struct report *report) {
+static struct span span_of(const char *text) {
+    return (struct span){(const uint8_t *)text, strlen(text)};
+}
+
+/* A listed picture that the split has already; `earlier` is the line that named it, NULL for a directory. */
+static int note_duplicate(struct report *report, const char *path, const struct list_line *line,
+                          const struct list_line *earlier) {
+    if (!earlier)
+        return report_add(report, RULE_LIST_DUPLICATE, line->list, line->number, 1, span_of(path),
+                          "a directory of the split has it already: taken once");
+    return report_add(report, RULE_LIST_DUPLICATE, line->list, line->number, 1, span_of(path),
+                      "line %" PRIu64 " of %s names it already: taken once", earlier->number, earlier->list);
+}
+
+/* `seen` is 0 for each picture that the split does not have yet, else one more than the number of its file; a directory
+ * has none. */
+static int add_files(struct members *m, const struct split_names *names, const struct path_list *images,
+                     size_t *seen, struct report *report) {
+    const struct path_list *files = &names->files;
     size_t key = common_directory(files), hint = 0;
     int rc = 0;
     for (size_t i = 0; i < files->count && rc == 0; i++) {
-        size_t image = path_list_find(images, files->items[i], &hint);
-        rc = image != SIZE_MAX ? add_member(m, image, key)
-                               : report_add(report, RULE_LIST_MISSING, files->items[i], 0, 0, (struct span){0},
-                                            scan_is_image_name(files->items[i]) ? "not there" : "not a picture's name");
+        const char *path = files->items[i];
+        size_t image = path_list_find(images, path, &hint);
+        if (image == SIZE_MAX) {
+            rc = report_add(report, RULE_LIST_MISSING, names->lines[i].list, names->lines[i].number, 1, span_of(path),
+                            scan_is_image_name(path) ? "not there" : "not a picture's name");
+        } else if (seen[image] != 0) {
+            size_t earlier = seen[image] - 1;
+            rc = note_duplicate(report, path, &names->lines[i], earlier < i ? &names->lines[earlier] : NULL);
+        } else {
+            seen[image] = i + 1;
+            rc = add_member(m, image, key);
+        }
     }
+    return rc;
+}
+
+static int add_listed(struct members *m, const struct split_names *names, const struct path_list *images,
+                      struct report *report) {
+    if (names->files.count == 0)
+        return 0;
+    size_t *seen = calloc(images->count + 1, sizeof *seen);
+    if (!seen)
+        return ERR_MEMORY;
+    for (size_t i = 0; i < m->count; i++)
+        seen[m->items[i].image] = SIZE_MAX;
+    int rc = add_files(m, names, images, seen, report);
+    free(seen);
     return rc;
 }
 
@@ -247,7 +301,7 @@ static int resolve_names(struct pair_member **out, size_t *count, const struct s
     for (size_t i = 0; i < names->directories.count && rc == 0; i++)
         rc = add_directory(&m, places, images, names->directories.items[i]);
     if (rc == 0)
-        rc = add_files(&m, &names->files, images, report);
+        rc = add_listed(&m, names, images, report);
     *out = m.items;
     *count = m.count;
     return rc;
@@ -273,8 +327,10 @@ void split_plans_deinit(struct split_plans *plans) {
         struct split_plan *plan = &plans->items[i];
         free(plan->rgb.directories.items);
         free(plan->rgb.files.items);
+        free(plan->rgb.lines);
         free(plan->ir.directories.items);
         free(plan->ir.files.items);
+        free(plan->ir.lines);
         free(plan->members[MEMBERS_RGB]);
         free(plan->members[MEMBERS_IR]);
     }

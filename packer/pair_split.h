@@ -10,10 +10,17 @@
 
 #define PAIR_SPLIT_LIMIT 3u
 
+struct list_line {
+    const char *list; /* as data.yaml names it */
+    uint64_t number;  /* from 1 */
+};
+
 /* What a key of data.yaml (train, train_ir, …) names. */
 struct split_names {
     struct path_list directories; /* "images/train/", relative to the base; "" is the base itself */
     struct path_list files;       /* lines of .txt lists */
+    struct list_line *lines;      /* where each of them stands */
+    size_t line_capacity;
 };
 
 struct split_plan {
@@ -38,7 +45,8 @@ int split_plans_read(struct split_plans *out, struct pair_places *places, const 
 /* The lists that pair_places_settle() has to see: 4 a split, into `out`. */
 void split_plans_lists(struct split_plans *plans, struct path_list *out[4 * PAIR_SPLIT_LIMIT]);
 
-/* Fills the members with rows of `images`. A listed picture that is not there is LIST_MISSING. */
+/* Fills the members with rows of `images`. A listed picture that is not there is LIST_MISSING, one that the split has
+ * already LIST_DUPLICATE; both name list and line. */
 int split_plans_resolve(struct split_plans *plans, const struct pair_places *places, const struct path_list *images,
                         struct report *report, struct error *error);
 

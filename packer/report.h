@@ -60,6 +60,9 @@ enum report_action {
     X(ROW_MIXED, "row-mixed", ACTION_NOTE, "file with boxes and polygons", "")                                         \
     X(LABEL_MISSING, "label-missing", ACTION_NOTE, "background image (no label file)", "")                             \
     X(LABEL_EMPTY, "label-empty", ACTION_NOTE, "background image (empty label file)", "")                              \
+    X(LIST_DUPLICATE, "list-duplicate", ACTION_NOTE, "repeated line of a list or map", "remove it")                    \
+    X(LABEL_SHARED, "label-shared", ACTION_NOTE, "label file that two images share", "rename one of the images")       \
+    X(YAML_PATH, "yaml-path", ACTION_NOTE, "path in data.yaml that is not used", "correct or remove it")               \
     X(LABEL_ORPHAN, "label-orphan", ACTION_NOTE, "label file without image", "")                                       \
     X(LABEL_NEAR, "label-near", ACTION_NOTE, "label file whose name nearly matches an image", "rename one of them")    \
     X(IDS_ONE_BASED, "ids-one-based", ACTION_NOTE, "set whose class ids look 1-based", "subtract 1 from every id")     \

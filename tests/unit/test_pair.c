@@ -291,7 +291,19 @@ Test(pair, data_yaml_directories_and_lists) {
     FIND(.dataset = NULL);
     assert_samples("train: images/a/1.jpg - -\ntrain: images/b/2.jpg - -\n"
                    "val: images/a/1.jpg - -\nval: images/c/3.jpg - labels/c/3.txt\n");
-    assert_row("images/c/9.jpg\t0\t0\tlist-missing\trejected\t");
+    assert_row("lists/val.txt\t5\t1\tlist-missing\trejected\timages/c/9.jpg\tnot there");
+    assert_row("lists/val.txt\t4\t1\tlist-duplicate\tnote\timages/c/3.jpg\tline 1 of lists/val.txt names it already");
+    cr_assert_eq(set.report.counts[RULE_LIST_DUPLICATE], 1);
+    write_file("data.yaml", "train: [images/a, lists/val.txt]\n");
+    FIND(.dataset = NULL);
+    assert_row("lists/val.txt\t3\t1\tlist-duplicate\tnote\timages/a/1.jpg\ta directory of the split has it");
+    write_file("lists/val.txt", "images/c/8.jpg\nimages/c/9.jpg\n");
+    write_file("data.yaml", "train: lists/val.txt\n");
+    REFUSE(ERR_INPUT, .dataset = NULL);
+    assert_message("lists/val.txt:1:1: \"images/c/8.jpg\": not there");
+    write_file("lists/val.txt", "images/c/3.jpg\n");
+    write_file("data.yaml", "train: [images/a, images/b]\nval: lists/val.txt\ntest: images/none\n");
+    FIND(.dataset = NULL);
     assert_row("labels/c/4.txt\t0\t0\tlabel-orphan\t");
     assert_row("images/none\t0\t0\tfile-skipped\tnote\t\tthe test split of data.yaml is not there");
 }
