@@ -8,6 +8,7 @@
 #include "suggest.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,29 +156,77 @@ static int match_lists(struct pairing *p) {
 }
 
 /* The row of a path that the map names, PAIR_NONE (and, for a name, a row of the report) if it is not there. */
-static int find_mapped(struct pairing *p, const char *path, size_t *hint, uint32_t *out) {
+static int find_mapped(struct pairing *p, const char *path, uint64_t line, size_t *hint, uint32_t *out) {
     size_t row = path ? path_list_find(&p->scan.images, path, hint) : SIZE_MAX;
     *out = row == SIZE_MAX ? PAIR_NONE : (uint32_t)row;
     if (!path || row != SIZE_MAX)
         return 0;
-    return report_add(&p->out->report, RULE_LIST_MISSING, path, 0, 0, (struct span){0}, "the map names it: not there");
+    return report_add(&p->out->report, RULE_LIST_MISSING, p->rule.map_file, line, 0,
+                      (struct span){(const uint8_t *)path, strlen(path)},
+                      scan_is_image_name(path) ? "not there" : "not a picture's name");
+}
+
+/* Remembers where the map names the picture. */
+static void set_line(struct pairing *p, uint32_t image, uint64_t line) {
+    if (image == PAIR_NONE)
+        return;
+    struct map_lines *lines = &p->map_lines[image];
+    *(lines->first == 0 ? &lines->first : &lines->again) = line;
+}
+
+/* The same pictures in a line before: taken once. */
+static bool is_repeated(const struct pairing *p, uint32_t rgb, uint32_t ir) {
+    uint32_t one = rgb != PAIR_NONE ? rgb : ir, other = rgb != PAIR_NONE ? ir : rgb;
+    return p->map_lines[one].first != 0 && p->table.partner[one] == other &&
+           p->table.role[one] == (rgb != PAIR_NONE ? ROLE_RGB : ROLE_IR);
+}
+
+static int add_mapped(struct pairing *p, size_t i, uint32_t rgb, uint32_t ir) {
+    uint32_t one = rgb != PAIR_NONE ? rgb : ir;
+    uint64_t line = p->map.lines[i];
+    const char *name = p->scan.images.items[one];
+    if (is_repeated(p, rgb, ir))
+        return report_add(&p->out->report, RULE_LIST_DUPLICATE, p->rule.map_file, line, 0,
+                          (struct span){(const uint8_t *)name, strlen(name)},
+                          "line %" PRIu64 " says so already: taken once", p->map_lines[one].first);
+    pair_match_add(&p->table, rgb, ir);
+    set_line(p, rgb, line);
+    set_line(p, ir, line);
+    p->map_label[one] = p->map.label.items[i];
+    return 0;
 }
 
 static int match_map(struct pairing *p) {
     size_t hints[2] = {0};
     p->map_label = calloc(p->scan.images.count, sizeof *p->map_label);
-    int rc = p->map_label ? pair_match_none(&p->table, &p->scan.images) : ERR_MEMORY;
+    p->map_lines = calloc(p->scan.images.count, sizeof *p->map_lines);
+    int rc = p->map_label && p->map_lines ? pair_match_none(&p->table, &p->scan.images) : ERR_MEMORY;
     for (size_t i = 0; i < p->map.rgb.count && rc == 0; i++) {
         uint32_t rgb = PAIR_NONE, ir = PAIR_NONE;
-        rc = find_mapped(p, p->map.rgb.items[i], &hints[0], &rgb);
+        rc = find_mapped(p, p->map.rgb.items[i], p->map.lines[i], &hints[0], &rgb);
         if (rc == 0)
-            rc = find_mapped(p, p->map.ir.items[i], &hints[1], &ir);
-        if (rc != 0 || (rgb == PAIR_NONE && ir == PAIR_NONE))
-            continue;
-        pair_match_add(&p->table, rgb, ir);
-        p->map_label[rgb != PAIR_NONE ? rgb : ir] = p->map.label.items[i];
+            rc = find_mapped(p, p->map.ir.items[i], p->map.lines[i], &hints[1], &ir);
+        if (rc == 0 && (rgb != PAIR_NONE || ir != PAIR_NONE))
+            rc = add_mapped(p, i, rgb, ir);
     }
     return rc == 0 ? 0 : no_memory(p);
+}
+
+/* A map, or lists, without a pair: with the first line that is to blame, if there is one. */
+static int no_listed_pair(struct pairing *p) {
+    const struct pair_table *t = &p->table;
+    struct report_example example;
+    char first[400] = "";
+    bool missing = report_first(&p->out->report, RULE_LIST_MISSING, &example);
+    if (missing)
+        report_example_text(first, sizeof first, &example);
+    for (size_t i = 0; p->map_lines && !missing && first[0] == '\0' && i < p->scan.images.count; i++)
+        if (p->map_lines[i].again != 0)
+            snprintf(first, sizeof first, "%s:%" PRIu64 ": \"%s\": line %" PRIu64 " names it too, with another partner",
+                     p->rule.map_file, p->map_lines[i].again, p->scan.images.items[i], p->map_lines[i].first);
+    return error_set(p->error, ERR_INPUT, "%s: no pair in it: %" PRIu64 " RGB and %" PRIu64 " IR pictures%s%s",
+                     p->rule.kind == PAIR_BY_MAP ? p->rule.map_file : p->yaml.file, t->rgb_count, t->ir_count,
+                     first[0] ? "\n  first  " : "", first);
 }
 
 /* The first rule that makes a pair. Without one: one modality, its pictures told apart by the first rule that sees both
@@ -216,7 +265,9 @@ static int match(struct pairing *p, bool automatic) {
 static int choose_kind(struct pairing *p) {
     const struct pair_table *t = &p->table;
     bool one_role = p->rule.kind == PAIR_SINGLE || p->infrared_only ||
-                    (p->rule.kind == PAIR_BY_MAP && (!t->rgb_count || !t->ir_count));
+                    (p->rule.kind == PAIR_BY_MAP && !p->map.has_pairs && (!t->rgb_count || !t->ir_count));
+    if (p->rule.kind == PAIR_BY_MAP && t->rgb_count + t->ir_count == 0)
+        return no_listed_pair(p);
     if (wants_one(p) || (one_role && !wants_pairs(p))) {
         bool infrared = wants_one(p) ? p->options->modalities == MODALITY_IR : t->ir_count > 0;
         p->kind = infrared ? SAMPLE_IR : SAMPLE_RGB;
@@ -226,9 +277,7 @@ static int choose_kind(struct pairing *p) {
     if (t->pair_count > 0)
         return 0;
     if (p->rule.kind == PAIR_BY_MAP || p->rule.kind == PAIR_BY_LIST)
-        return error_set(p->error, ERR_INPUT, "%s: no pair in it: %llu RGB and %llu IR pictures",
-                         p->rule.kind == PAIR_BY_MAP ? p->rule.map_file : p->yaml.file,
-                         (unsigned long long)t->rgb_count, (unsigned long long)t->ir_count);
+        return no_listed_pair(p);
     return pair_hint_nothing(&p->scan.images, &p->rule, p->error);
 }
 
@@ -304,6 +353,7 @@ static void pairing_deinit(struct pairing *p) {
     data_yaml_deinit(&p->yaml);
     free(p->label_of);
     free(p->map_label);
+    free(p->map_lines);
     free(p->marked);
     free(p->reported);
 }

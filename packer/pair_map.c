@@ -41,12 +41,29 @@ static bool exists(const char *root, const char *path) {
     return found;
 }
 
+static int add_line_number(struct map_reader *r) {
+    struct pair_map *map = r->out;
+    if (map->rgb.count == map->line_capacity) {
+        size_t capacity = map->line_capacity ? 2 * map->line_capacity : 64;
+        uint64_t *lines = reallocarray(map->lines, capacity, sizeof *lines);
+        if (!lines)
+            return ERR_MEMORY;
+        map->lines = lines;
+        map->line_capacity = capacity;
+    }
+    map->lines[map->rgb.count] = r->line;
+    return 0;
+}
+
 /* Adds one sample; its paths are "" or NULL where there is none. */
 static int add_sample(struct map_reader *r, const char *const paths[COLUMN_COUNT]) {
     struct path_list *lists[COLUMN_COUNT] = {&r->out->rgb, &r->out->ir, &r->out->label};
     bool any = (paths[COLUMN_RGB] && *paths[COLUMN_RGB]) || (paths[COLUMN_IR] && *paths[COLUMN_IR]);
     if (!any)
         return error_set(r->error, ERR_INPUT, "%s:%zu: neither an RGB nor an IR picture", r->file, r->line);
+    if (add_line_number(r) != 0)
+        return no_memory(r);
+    r->out->has_pairs |= paths[COLUMN_RGB] && *paths[COLUMN_RGB] && paths[COLUMN_IR] && *paths[COLUMN_IR];
     for (int i = 0; i < COLUMN_COUNT; i++) {
         const char *path = paths[i] && *paths[i] ? paths[i] : NULL, *place = NULL;
         if (path && !r->root && path[0] != '/')
@@ -177,5 +194,6 @@ void pair_map_deinit(struct pair_map *map) {
     free(map->rgb.items);
     free(map->ir.items);
     free(map->label.items);
+    free(map->lines);
     *map = (struct pair_map){0};
 }

@@ -8,6 +8,9 @@
 /* Three lists of one length; NULL where a line says nothing. Zero-initialise. */
 struct pair_map {
     struct path_list rgb, ir, label;
+    uint64_t *lines; /* their numbers in the file, from 1 */
+    size_t line_capacity;
+    bool has_pairs; /* a line names both */
 };
 
 /*

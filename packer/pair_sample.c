@@ -145,6 +145,22 @@ static int find_label(struct pairing *p, uint32_t image, const char **out) {
     return 0;
 }
 
+/* A picture without partner, or with several, by the line of the map that says so. */
+static int report_mapped(struct pairing *p, uint32_t image) {
+    const char *path = p->scan.images.items[image];
+    const struct map_lines *lines = &p->map_lines[image];
+    struct span value = {(const uint8_t *)path, strlen(path)};
+    bool rgb = p->table.role[image] == ROLE_RGB;
+    if (p->table.partner[image] != PAIR_AMBIGUOUS)
+        return report_add(&p->out->report, rgb ? RULE_RGB_WITHOUT_IR : RULE_IR_WITHOUT_RGB, p->rule.map_file, lines->first,
+                          0, value, "the line gives it no %s picture that is there", rgb ? "IR" : "RGB");
+    if (lines->again == 0)
+        return report_add(&p->out->report, RULE_PAIR_AMBIGUOUS, p->rule.map_file, lines->first, 0, value,
+                          "another line names its partner too");
+    return report_add(&p->out->report, RULE_PAIR_AMBIGUOUS, p->rule.map_file, lines->again, 0, value,
+                      "line %" PRIu64 " names it too, with another partner", lines->first);
+}
+
 static int report_lonely(struct pairing *p, uint32_t image) {
     const char *path = p->scan.images.items[image];
     bool rgb = p->table.role[image] == ROLE_RGB;
@@ -152,6 +168,8 @@ static int report_lonely(struct pairing *p, uint32_t image) {
         return 0;
     p->reported[image] = 1;
     p->unpaired_count++;
+    if (p->map_lines)
+        return report_mapped(p, image);
     if (p->table.partner[image] == PAIR_AMBIGUOUS)
         return report_add(&p->out->report, RULE_PAIR_AMBIGUOUS, path, 0, 0, (struct span){0},
                           "more than one picture could be its partner");

@@ -10,6 +10,11 @@
 
 enum sample_kind { SAMPLE_PAIR, SAMPLE_RGB, SAMPLE_IR };
 
+/* Where a map names a picture: first, and again as another one's partner; 0 when it does not. */
+struct map_lines {
+    uint64_t first, again;
+};
+
 /* Arrays are over the rows of scan.images. */
 struct pairing {
     const struct pair_options *options;
@@ -27,6 +32,7 @@ struct pairing {
     const char *label_prefix; /* with --labels: "dir/", what makes the files of label_scan paths of samples */
     uint32_t *label_of;       /* row of the label files, or PAIR_NONE */
     const char **map_label;   /* by map:FILE; NULL: none says any */
+    struct map_lines *map_lines; /* by map:FILE */
     uint8_t *marked;          /* of the current split: the picture that stands for the sample */
     uint8_t *reported;        /* as unpaired or ambiguous */
     uint64_t unpaired_count;

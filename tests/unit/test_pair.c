@@ -426,9 +426,9 @@ Test(pair, map_of_three_columns) {
     snprintf(rule, sizeof rule, "map:%s/pairs.tsv", root);
     FIND(.rule = rule);
     assert_samples("train: r/1.jpg i/x.png l/a.txt\ntrain: r/2.jpg i/y.png r/2.txt\n");
-    assert_row("r/3.jpg\t0\t0\trgb-without-ir\t");
-    assert_row("r/9.jpg\t0\t0\tlist-missing\t");
-    assert_row("i/9.png\t0\t0\tlist-missing\t");
+    assert_row("/pairs.tsv\t3\t0\trgb-without-ir\trejected\tr/3.jpg\t");
+    assert_row("/pairs.tsv\t4\t0\tlist-missing\trejected\tr/9.jpg\tnot there");
+    assert_row("/pairs.tsv\t4\t0\tlist-missing\trejected\ti/9.png\t");
 }
 
 Test(pair, map_with_a_head_line_and_json_lines) {
@@ -474,8 +474,39 @@ Test(pair, map_of_one_modality_and_of_one_partner_twice) {
     write_file("m", "{\"ir\": \"a.jpg\"}\n");
     FIND(.rule = rule);
     assert_samples("train: - a.jpg -\n");
+    write_file("m", "{\"ir\": \"a.jpg\"}\n{\"ir\": \"a.jpg\"}\n");
+    FIND(.rule = rule);
+    assert_samples("train: - a.jpg -\n");
+    assert_row("/m\t2\t0\tlist-duplicate\tnote\ta.jpg\tline 1 says so already");
     write_file("m", "a.jpg\tx.jpg\nb.jpg\tx.jpg\n");
     REFUSE(ERR_INPUT, .rule = rule);
+    assert_message("/m:2: \"x.jpg\": line 1 names it too");
+    write_file("m", "a.jpg\tx.jpg\na.jpg\tx.jpg\n");
+    FIND(.rule = rule);
+    assert_samples("train: a.jpg x.jpg -\n");
+    assert_row("/m\t2\t0\tlist-duplicate\tnote\ta.jpg\tline 1 says so already");
+    add_files("y.jpg", "c.jpg", NULL);
+    write_file("m", "a.jpg\tx.jpg\nb.jpg\ty.jpg\nb.jpg\tx.jpg\n");
+    REFUSE(ERR_INPUT, .rule = rule);
+    assert_message("/m:3: \"b.jpg\": line 2 names it too");
+    write_file("m", "c.jpg\ta.jpg\nb.jpg\tx.jpg\nb.jpg\ty.jpg\n");
+    FIND(.rule = rule);
+    assert_samples("train: c.jpg a.jpg -\n");
+    assert_row("/m\t3\t0\tpair-ambiguous\trejected\tb.jpg\tline 2 names it too");
+    assert_row("/m\t2\t0\tpair-ambiguous\trejected\tx.jpg\tanother line names its partner too");
+}
+
+Test(pair, map_without_a_pair_shows_its_first_fault) {
+    char rule[128];
+    add_files("a.jpg", "x.jpg", NULL);
+    snprintf(rule, sizeof rule, "map:%s/m", root);
+    write_file("m", "visible\tthermal\n1.jpg\tx.jpg\n");
+    REFUSE(ERR_INPUT, .rule = rule);
+    assert_message("m: no pair in it");
+    assert_message("/m:1: \"visible\": not a picture's name");
+    write_file("m", "{\"rgb\": \"1.jpg\"}\n");
+    REFUSE(ERR_INPUT, .rule = rule);
+    assert_message("/m:1: \"1.jpg\": not there");
 }
 
 /* ---- real sets ---- */
