@@ -135,9 +135,9 @@ int cmd_view(int argc, char **argv) {
             "Draws samples with boxes and class names into one picture, RGB and IR side by side: as they are stored, "
             "or, with --train or --eval, the loader's own tensors.",
         .examples = "  yolopack view night.ypk -o look.png\n"
-                    "  yolopack view night.ypk -o look.jpg --split val --first 100 --count 4\n"
+                    "  yolopack view night.ypk -o look.jpg --split val --first 4 --count 4\n"
                     "  yolopack view night.ypk -o batch.jpg --train --epoch 3 --batch-index 7\n"
-                    "  yolopack view night.ypk -o seen.png --train --epoch 3 --position 1234\n",
+                    "  yolopack view night.ypk -o seen.png --train --epoch 3 --position 12\n",
         .options = options,
         .option_count = loader_args_batch_options(options, own, sizeof own / sizeof own[0], &v.loader),
         .operand_count = 1,
