@@ -1,6 +1,7 @@
 #include "pair_hint.h"
 
 #include "file.h"
+#include "pair_match.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -102,6 +103,18 @@ static void append_seen(struct text *t, const char *before, const struct tally *
                seen->words[i], after);
 }
 
+/* The first picture for which the rule finds several partners, or PAIR_NONE (also when memory is short: it is a hint). */
+static uint32_t find_ambiguous(const struct pair_rule *rule, const struct path_list *images) {
+    struct pair_table table = {0};
+    uint32_t found = PAIR_NONE;
+    if (pair_match_rule(&table, images, rule) == 0)
+        for (size_t i = 0; i < images->count && found == PAIR_NONE; i++)
+            if (table.partner[i] == PAIR_AMBIGUOUS)
+                found = (uint32_t)i;
+    pair_table_deinit(&table);
+    return found;
+}
+
 /* Writes "visible → infrared (no such directories)" when the rule says something about this set, else nothing. */
 static void append_tried(struct text *t, const struct pair_rule *rule, const struct path_list *images) {
     uint64_t rgb = 0, ir = 0;
@@ -110,11 +123,14 @@ static void append_tried(struct text *t, const struct pair_rule *rule, const str
         rgb += role == ROLE_RGB;
         ir += role == ROLE_IR;
     }
+    uint32_t ambiguous = find_ambiguous(rule, images);
     const char *kind = rule->kind == PAIR_BY_DIRECTORY ? "/" : "";
     const char *star = rule->kind == PAIR_BY_SUFFIX ? "*" : "";
     append(t, "%s%s%s%s → %s%s%s ", t->bytes[t->size - 1] == ' ' ? "" : " · ", star, rule->rgb, kind, star, rule->ir,
            kind);
-    if (rgb > 0 && ir > 0)
+    if (ambiguous != PAIR_NONE)
+        append(t, "(ambiguous: %s has more than one partner)", images->items[ambiguous]);
+    else if (rgb > 0 && ir > 0)
         append(t, "(%" PRIu64 " and %" PRIu64 " pictures, no name in common)", rgb, ir);
     else
         append(t, "(no %s)", rgb == 0 ? rule->rgb : rule->ir);
