@@ -2,6 +2,7 @@
 
 #include "file.h"
 #include "scan.h"
+#include "suggest.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -65,6 +66,8 @@ static char *absolute(const char *path) {
     return whole;
 }
 
+#define BASE_BESIDE 1u /* the file's directory, among the bases when there is a `path` */
+
 /* The bases to try, in order. */
 static int list_bases(const struct data_yaml *y, struct string_list *bases) {
     char *directory = data_yaml_directory(y->file);
@@ -96,11 +99,37 @@ static int nowhere(const struct data_yaml *y, const struct data_yaml_split *spli
                      split->line, split->rgb.items[0], places, y->file);
 }
 
+/* A key that is nearly a split's when that is missing; `train_only` where a word near "val" or "test" may be another. */
+static int refuse_misspelt(const struct data_yaml *y, bool train_only, struct error *error) {
+    static const char *const splits[] = {"train", "val", "test"};
+    for (size_t i = 0; i < y->unknown_keys.count; i++) {
+        const char *text = y->unknown_keys.items[i], *end = strstr(text, " (line "); /* which every entry ends with */
+        char *key = strndup(text, end ? (size_t)(end - text) : strlen(text));
+        if (!key)
+            return error_set(error, ERR_MEMORY, "%s: out of memory", y->file);
+        const char *near = suggest_nearest(key, splits, train_only ? 1 : 3);
+        free(key);
+        if (near)
+            return error_set(error, ERR_INPUT, "%s: no %s in it, but %s: did you mean %s?", y->file, near, text, near);
+    }
+    return 0;
+}
+
+static bool is_same_place(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 static int find_base(struct data_yaml *y, struct error *error) {
     const struct data_yaml_split *splits[] = {&y->train, &y->val, &y->test}, *first = NULL;
     for (int i = 2; i >= 0; i--)
         if (splits[i]->rgb.count != 0)
             first = splits[i];
+    if (!first || y->train.rgb.count == 0) {
+        int misspelt = refuse_misspelt(y, first != NULL, error);
+        if (misspelt != 0)
+            return misspelt;
+    }
     if (!first)
         return error_set(error, ERR_INPUT, "%s: no train, val or test: it names no images", y->file);
     struct string_list bases = {0};
@@ -112,6 +141,7 @@ static int find_base(struct data_yaml *y, struct error *error) {
             free(y->base);
             y->base = strdup(bases.items[i]);
             rc = y->base ? 0 : ERR_MEMORY;
+            y->path_unused = y->path && i == BASE_BESIDE && !is_same_place(bases.items[i], y->path);
         }
     }
     if (rc != 0)

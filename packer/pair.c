@@ -47,6 +47,18 @@ static int note_unknown_keys(struct pairing *p) {
     return 0;
 }
 
+/* A `path` of another machine is passed over, but not without a word. */
+static int note_unused_path(struct pairing *p) {
+    if (!p->yaml.path_unused)
+        return 0;
+    char *base = realpath(p->yaml.base, NULL);
+    int rc = report_add(&p->out->report, RULE_YAML_PATH, path_base(p->yaml.file), 0, 0,
+                        (struct span){(const uint8_t *)p->yaml.path, strlen(p->yaml.path)},
+                        "what it names is not there: files are taken from %s", base ? base : p->yaml.base);
+    free(base);
+    return rc == 0 ? 0 : no_memory(p);
+}
+
 static int read_yaml(struct pairing *p, const char *file) {
     int rc = data_yaml_read(&p->yaml, file, p->error);
     if (rc != 0)
@@ -58,7 +70,8 @@ static int read_yaml(struct pairing *p, const char *file) {
     p->yaml.task = NULL;
     out->keypoint_count = p->yaml.keypoint_count;
     out->keypoint_dims = p->yaml.keypoint_dims;
-    return note_unknown_keys(p);
+    rc = note_unknown_keys(p);
+    return rc == 0 ? note_unused_path(p) : rc;
 }
 
 static int open_dataset(struct pairing *p) {
@@ -330,8 +343,12 @@ static int find_labels(struct pairing *p) {
 static int make_samples(struct pairing *p) {
     p->marked = calloc(p->scan.images.count, 1);
     p->reported = calloc(p->scan.images.count, 1);
-    if (!p->marked || !p->reported)
+    size_t label_count = p->label_prefix ? p->label_scan.labels.count : p->scan.labels.count;
+    p->user_of_label = malloc((label_count + 1) * sizeof *p->user_of_label);
+    if (!p->marked || !p->reported || !p->user_of_label)
         return no_memory(p);
+    for (size_t i = 0; i < label_count; i++)
+        p->user_of_label[i] = PAIR_NONE;
     p->out->rgb_count = p->table.rgb_count;
     p->out->ir_count = p->table.ir_count;
     return pairing_make_samples(p);
@@ -354,6 +371,7 @@ static void pairing_deinit(struct pairing *p) {
     free(p->label_of);
     free(p->map_label);
     free(p->map_lines);
+    free(p->user_of_label);
     free(p->marked);
     free(p->reported);
 }

@@ -125,6 +125,22 @@ static enum position find_position(const struct pairing *p) {
 
 /* ---- samples ----------------------------------------------------------------------------------------------------- */
 
+/* Two samples with one label file: right for a picture kept in two formats, wrong for two pictures of one name. */
+static int note_sharing(struct pairing *p, uint32_t image, uint32_t sample) {
+    uint32_t row = p->label_of[image];
+    if (row == PAIR_NONE || (p->map_label && p->map_label[image]))
+        return 0;
+    uint32_t user = p->user_of_label[row];
+    if (user == PAIR_NONE)
+        p->user_of_label[row] = sample;
+    if (user == PAIR_NONE || user == sample)
+        return 0;
+    const char *label = p->label_prefix ? p->label_scan.labels.items[row] : p->scan.labels.items[row];
+    const char *path = p->scan.images.items[sample];
+    return report_add(&p->out->report, RULE_LABEL_SHARED, label, 0, 0, (struct span){(const uint8_t *)path, strlen(path)},
+                      "%s has it too", p->scan.images.items[user]);
+}
+
 static int find_label(struct pairing *p, uint32_t image, const char **out) {
     *out = p->map_label ? p->map_label[image] : NULL;
     uint32_t row = p->label_of[image];
@@ -190,9 +206,10 @@ static int make_sample(struct pairing *p, uint32_t image, struct sample_source *
     if (p->kind == SAMPLE_PAIR && paired)
         out->ir = paths[partner];
     int rc = find_label(p, image, &out->label);
-    if (rc == 0 && !out->label && paired)
+    bool own = out->label != NULL;
+    if (rc == 0 && !own && paired)
         rc = find_label(p, partner, &out->label);
-    return rc;
+    return rc == 0 && out->label ? note_sharing(p, own ? image : partner, image) : rc;
 }
 
 /* Adds a split of the marked pictures that `position` puts into `number` (POSITION_COUNT: of all). */

@@ -33,6 +33,7 @@ struct pairing {
     uint32_t *label_of;       /* row of the label files, or PAIR_NONE */
     const char **map_label;   /* by map:FILE; NULL: none says any */
     struct map_lines *map_lines; /* by map:FILE */
+    uint32_t *user_of_label;  /* over the label files: the picture whose sample has it, or PAIR_NONE */
     uint8_t *marked;          /* of the current split: the picture that stands for the sample */
     uint8_t *reported;        /* as unpaired or ambiguous */
     uint64_t unpaired_count;

@@ -13,10 +13,11 @@ static double now_s(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* data.yaml may lead elsewhere: then where the files were found is worth a line. */
-static void print_base(const char *dataset, const char *base) {
-    char *given = realpath(dataset, NULL), *found = realpath(base, NULL);
-    if (given != NULL && found != NULL && strcmp(given, found) != 0) {
+/* data.yaml may lead elsewhere, or nowhere: then where the files were found is worth a line. */
+static void print_base(const char *dataset, const struct source_set *sources) {
+    char *given = realpath(dataset, NULL), *found = realpath(sources->base, NULL);
+    bool elsewhere = given != NULL && found != NULL && strcmp(given, found) != 0;
+    if (found != NULL && (elsewhere || sources->report.counts[RULE_YAML_PATH] > 0)) {
         output_label(stderr, STYLE_PLAIN, "files in");
         output_name(stderr, found);
         fputc('\n', stderr);
@@ -34,7 +35,7 @@ static void on_sources(void *arg, const struct source_set *sources) {
     s->progress.unit = pairs ? "pairs" : "images";
     if (s->args->quiet)
         return;
-    print_base(s->args->pack.source.dataset, sources->base);
+    print_base(s->args->pack.source.dataset, sources);
     output_label(stderr, STYLE_PLAIN, pairs ? "pairs" : "images");
     fprintf(stderr, "%s\n", sources->rule);
 }

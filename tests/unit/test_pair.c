@@ -556,3 +556,58 @@ Test(pair, real_layouts) {
     assert_real("layouts/vtuav_sample", (struct pair_options){0}, 0, 2, 1);
     assert_real("layouts/yolofuse_llvip_asset", (struct pair_options){0}, 0, 1, 0);
 }
+
+/* ---- what is told ---- */
+
+Test(pair, label_file_of_two_pictures) {
+    add_files("images/a.jpg", "images/a.jpeg", "images/b.jpg", "labels/a.txt", "labels/b.txt", NULL);
+    FIND(.dataset = NULL);
+    cr_assert_eq(set.splits[0].count, 3);
+    assert_row("labels/a.txt\t0\t0\tlabel-shared\tnote\timages/a.jpg\timages/a.jpeg has it too");
+    cr_assert_eq(set.report.counts[RULE_LABEL_SHARED], 1);
+    /* the pictures of a pair share theirs by right, and so does a picture that is in two splits */
+    add_files("pairs/images/a.jpg", "pairs/imagesIR/a.jpg", "pairs/labels/a.txt", NULL);
+    write_file("pairs/data.yaml", "train: images\nval: images\n");
+    FIND(.dataset = in_root("pairs"));
+    cr_assert_eq(set.report.counts[RULE_LABEL_SHARED], 0);
+}
+
+Test(pair, path_of_data_yaml_that_is_not_used) {
+    char message[160];
+    add_files("images/a.jpg", NULL);
+    write_file("data.yaml", "path: /nope\ntrain: images\n");
+    FIND(.dataset = NULL);
+    snprintf(message, sizeof message, "data.yaml\t0\t0\tyaml-path\tnote\t/nope\twhat it names is not there: files are taken from %s\n",
+             root);
+    assert_row(message);
+    write_file("data.yaml", "path: .\ntrain: images\n");
+    FIND(.dataset = NULL);
+    cr_assert_eq(set.report.counts[RULE_YAML_PATH], 0);
+    cr_assert_eq(chdir("/tmp"), 0);
+    write_file("data.yaml", "path: images/..\ntrain: images\n");
+    FIND(.dataset = NULL);
+    cr_assert_eq(set.report.counts[RULE_YAML_PATH], 0);
+}
+
+Test(pair, ambiguous_pairs_are_called_so) {
+    add_files("images/a.jpg", "images/a.png", "imagesIR/a.png", NULL);
+    REFUSE(ERR_INPUT, .dataset = NULL);
+    assert_message("ambiguous: images/a.jpg has more than one partner");
+    REFUSE(ERR_INPUT, .rule = "yolofuse");
+    assert_message("ambiguous: images/a.jpg");
+}
+
+Test(pair, misspelt_split_of_data_yaml) {
+    add_files("images/a.jpg", NULL);
+    write_file("data.yaml", "trian: images\n");
+    REFUSE(ERR_INPUT, .dataset = NULL);
+    assert_message("no train in it, but trian (line 1): did you mean train?");
+    write_file("data.yaml", "val: images\nTrain: images\n");
+    REFUSE(ERR_INPUT, .dataset = NULL);
+    assert_message("Train (line 2): did you mean train?");
+    write_file("data.yaml", "vall: images\n");
+    REFUSE(ERR_INPUT, .dataset = NULL);
+    assert_message("did you mean val?");
+    write_file("data.yaml", "val: images\ntext: x\n"); /* no split */
+    FIND(.dataset = NULL);
+}
