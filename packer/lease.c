@@ -50,7 +50,7 @@ static bool process_start(int pid, uint64_t *start) {
 static void current_boot(char out[BOOT_BYTES]) {
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
     if (!f || fscanf(f, "%63[0-9a-f-]", out) != 1)
-        strcpy(out, "unknown");
+        snprintf(out, BOOT_BYTES, "unknown");
     if (f)
         fclose(f);
 }
@@ -128,18 +128,23 @@ static char *lease_path(const char *directory, const struct lease *lease) {
     return asprintf(&path, "%s/" LEASES "/%s", directory, lease->name) < 0 ? NULL : path;
 }
 
+static int create_empty(const char *path, struct error *error) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return error_set_errno(error, errno, "%s: cannot create", path);
+    close(fd);
+    return 0;
+}
+
 int lease_take(const char *directory, const struct lease *lease, struct error *error) {
     char *leases = path_join(directory, LEASES), *path = lease_path(directory, lease);
-    int rc = leases && path ? 0 : error_set(error, ERR_MEMORY, "%s: out of memory", directory);
-    if (rc == 0 && mkdir(leases, 0700) != 0 && errno != EEXIST)
+    int rc;
+    if (!leases || !path)
+        rc = error_set(error, ERR_MEMORY, "%s: out of memory", directory);
+    else if (mkdir(leases, 0700) != 0 && errno != EEXIST)
         rc = error_set_errno(error, errno, "%s: cannot make the directory", leases);
-    if (rc == 0) {
-        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (fd < 0)
-            rc = error_set_errno(error, errno, "%s: cannot create", path);
-        else
-            close(fd);
-    }
+    else
+        rc = create_empty(path, error);
     free(path);
     free(leases);
     return rc;

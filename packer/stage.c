@@ -47,7 +47,7 @@ static bool is_still_there(const struct copy *c) {
 static int wait_for_lock(int fd, const char *path, const struct stage_options *o, struct error *error) {
     bool told = false;
     while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        struct timespec pause = {0, 50 * 1000000};
+        struct timespec pause = {0, 50000000}; /* 50 ms */
         if (errno != EWOULDBLOCK && errno != EINTR)
             return error_set_errno(error, errno, "%s: cannot lock", path);
         if (o->cancel && atomic_load(o->cancel))
@@ -60,31 +60,44 @@ static int wait_for_lock(int fd, const char *path, const struct stage_options *o
     return 0;
 }
 
-/* Opens, locks, and tries again as long as the directory was removed meanwhile. ERR_NOT_FOUND if it is not to be created. */
+static int copy_create(const struct copy *c, const char *home, struct error *error) {
+    /* The home may be removed, being empty, between the two. */
+    for (;;) {
+        if (mkdir(home, 0700) != 0 && errno != EEXIST)
+            return error_set_errno(error, errno, "%s: cannot make the directory", home);
+        if (mkdir(c->path, 0700) == 0 || errno == EEXIST)
+            return 0;
+        if (errno != ENOENT)
+            return error_set_errno(error, errno, "%s: cannot make the directory", c->path);
+    }
+}
+
+/* One try: 0 with lock_fd < 0 if the directory was removed meanwhile. */
+static int copy_try_lock(struct copy *c, const char *home, bool create, const struct stage_options *o,
+                         struct error *error) {
+    int rc = create ? copy_create(c, home, error) : 0;
+    if (rc)
+        return rc;
+    c->lock_fd = open(c->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (c->lock_fd < 0)
+        return errno == ENOENT && create ? 0 : error_set_errno(error, errno, "%s: cannot open", c->path);
+    rc = wait_for_lock(c->lock_fd, c->path, o, error);
+    if (rc || is_still_there(c))
+        return rc;
+    close(c->lock_fd);
+    c->lock_fd = -1;
+    return 0;
+}
+
+/* Opens and locks the copy. ERR_NOT_FOUND if it is not there and not to be created. */
 static int copy_lock(struct copy *c, const char *home, uint64_t identity, bool create, const struct stage_options *o,
                      struct error *error) {
+    int rc = 0;
     *c = (struct copy){.path = staging_copy(home, identity), .lock_fd = -1};
-    int rc = c->path ? 0 : error_set(error, ERR_MEMORY, "%s: out of memory", home);
-    while (rc == 0) {
-        if (create && ((mkdir(home, 0700) != 0 && errno != EEXIST) || (mkdir(c->path, 0700) != 0 && errno != EEXIST))) {
-            if (errno == ENOENT) /* home was removed, being empty */
-                continue;
-            rc = error_set_errno(error, errno, "%s: cannot make the directory", c->path);
-            break;
-        }
-        c->lock_fd = open(c->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (c->lock_fd < 0 && (errno != ENOENT || !create)) {
-            rc = error_set_errno(error, errno, "%s: cannot open", c->path);
-            break;
-        }
-        if (c->lock_fd < 0)
-            continue;
-        rc = wait_for_lock(c->lock_fd, c->path, o, error);
-        if (rc != 0 || is_still_there(c))
-            break;
-        close(c->lock_fd);
-        c->lock_fd = -1;
-    }
+    if (!c->path)
+        return error_set(error, ERR_MEMORY, "%s: out of memory", home);
+    while (rc == 0 && c->lock_fd < 0)
+        rc = copy_try_lock(c, home, create, o, error);
     if (rc)
         copy_unlock(c);
     return rc;
@@ -250,8 +263,10 @@ static int check_space(const char *base, const char *pack, uint64_t missing, boo
 /* So that `staged` can say which pack this is. */
 static int write_source(const struct copy *c, const char *pack, struct error *error) {
     char *path = path_join(c->path, SOURCE), *absolute = realpath(pack, NULL);
-    int rc = path && absolute ? 0 : error_set(error, ERR_MEMORY, "%s: out of memory", pack);
-    if (rc == 0 && access(path, F_OK) != 0)
+    int rc = 0;
+    if (!path || !absolute)
+        rc = error_set(error, ERR_MEMORY, "%s: out of memory", pack);
+    else if (access(path, F_OK) != 0)
         rc = file_write_atomic(path, absolute, strlen(absolute), error);
     free(absolute);
     free(path);

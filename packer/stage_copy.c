@@ -118,8 +118,10 @@ int stage_list_init(struct stage_list *out, const char *pack, uint32_t rank, uin
     const json_t *entries = json_object_get(manifest, "files");
     size_t count = json_array_size(entries);
     out->splits = calloc(count + 1, sizeof *out->splits);
-    if (!out->splits)
-        rc = error_set(error, ERR_MEMORY, "%s: out of memory", pack);
+    if (!out->splits) {
+        json_decref(manifest);
+        return error_set(error, ERR_MEMORY, "%s: out of memory", pack);
+    }
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = add_entry(out, json_array_get(entries, i), rank, world, error);
     if (rc == 0)
@@ -327,16 +329,17 @@ static int pump(struct transfer *t, int from_fd, uint8_t *buffer, XXH3_state_t *
 static int transfer_plain(struct transfer *t) {
     uint8_t *buffer = malloc(BUFFER_BYTES);
     XXH3_state_t *hash = XXH3_createState();
-    int rc = buffer && hash ? 0 : error_set(t->error, ERR_MEMORY, "%s: out of memory", t->from);
-    int fd = rc ? -1 : open(t->from, O_RDONLY | O_CLOEXEC);
-    if (rc == 0 && fd < 0)
+    int rc = 0, fd = open(t->from, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
         rc = error_set_errno(t->error, errno, "%s: cannot open", t->from);
-    if (rc == 0) {
+    } else if (!buffer || !hash) {
+        rc = error_set(t->error, ERR_MEMORY, "%s: out of memory", t->from);
+    } else {
         XXH3_64bits_reset(hash);
         rc = pump(t, fd, buffer, hash);
+        if (rc == 0 && XXH3_64bits_digest(hash) != t->file->hash)
+            rc = error_set(t->error, ERR_CORRUPT, "%s: does not match its hash in " MANIFEST_NAME, t->from);
     }
-    if (rc == 0 && XXH3_64bits_digest(hash) != t->file->hash)
-        rc = error_set(t->error, ERR_CORRUPT, "%s: does not match its hash in " MANIFEST_NAME, t->from);
     if (fd >= 0)
         close(fd);
     XXH3_freeState(hash);
@@ -344,21 +347,26 @@ static int transfer_plain(struct transfer *t) {
     return rc;
 }
 
+static int transfer(struct transfer *t) {
+    t->to_fd = open(t->to, O_WRONLY | O_CLOEXEC);
+    if (t->to_fd < 0)
+        return error_set_errno(t->error, errno, "%s: cannot open", t->to);
+    int rc = t->file->split ? transfer_shard(t) : transfer_plain(t);
+    if (rc == 0 && fdatasync(t->to_fd) != 0) /* nothing to do on a tmpfs */
+        rc = error_set_errno(t->error, errno, "%s: cannot sync", t->to);
+    close(t->to_fd);
+    return rc;
+}
+
 /* From the pack to NAME.partial to NAME. */
 static int copy_file(struct copier *c, const struct stage_file *file, struct error *error) {
     char *from = path_join(c->list->pack, file->name), *to = partial_path(c, file);
     char *final = path_join(c->directory, file->name);
-    int rc = from && to && final ? 0 : error_set(error, ERR_MEMORY, "%s: out of memory", c->directory);
     struct transfer t = {.copier = c, .file = file, .from = from, .to = to, .to_fd = -1, .error = error};
-    if (rc == 0 && (t.to_fd = open(to, O_WRONLY | O_CLOEXEC)) < 0)
-        rc = error_set_errno(error, errno, "%s: cannot open", to);
-    if (rc == 0)
-        rc = file->split ? transfer_shard(&t) : transfer_plain(&t);
-    if (rc == 0 && fdatasync(t.to_fd) != 0) /* nothing to do on a tmpfs */
-        rc = error_set_errno(error, errno, "%s: cannot sync", to);
-    if (t.to_fd >= 0)
-        close(t.to_fd);
-    if (rc == 0 && rename(to, final) != 0)
+    int rc;
+    if (!from || !to || !final)
+        rc = error_set(error, ERR_MEMORY, "%s: out of memory", c->directory);
+    else if ((rc = transfer(&t)) == 0 && rename(to, final) != 0)
         rc = error_set_errno(error, errno, "%s: cannot rename to it", final);
     if (rc == 0)
         add_done(c, file->bytes - t.told_bytes);

@@ -13,39 +13,49 @@ static bool is_directory(const char *path) {
     return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Looks below one base. The identity is computed when first needed: where nothing is staged, opening costs one lstat. */
-static int find_below(char **out, const char *base, const char *root, uint64_t *identity, bool *known,
-                      struct error *error) {
-    char *home = staging_home(base), *copy = NULL;
-    int rc = home ? staging_check_home(home, error) : error_set(error, ERR_MEMORY, "%s: out of memory", root);
-    if (rc == ERR_NOT_FOUND) {
-        free(home);
-        return 0;
-    }
-    if (rc == 0 && !*known)
-        rc = staging_identity(identity, root, error);
-    *known = *known || rc == 0;
-    if (rc == 0 && !(copy = staging_copy(home, *identity)))
-        rc = error_set(error, ERR_MEMORY, "%s: out of memory", root);
-    if (rc == 0 && is_directory(copy))
+struct search {
+    const char *root;
+    uint64_t identity;
+    bool known; /* the identity is computed when first needed: where nothing is staged, opening costs one lstat */
+};
+
+/* Looks in one home; *out stays NULL if the pack has no copy there. */
+static int find_in(char **out, struct search *s, const char *home, struct error *error) {
+    int rc = staging_check_home(home, error);
+    if (rc == 0 && !s->known)
+        rc = staging_identity(&s->identity, s->root, error);
+    if (rc)
+        return rc;
+    s->known = true;
+    char *copy = staging_copy(home, s->identity);
+    if (!copy)
+        return error_set(error, ERR_MEMORY, "%s: out of memory", s->root);
+    if (is_directory(copy))
         *out = copy;
     else
         free(copy);
+    return 0;
+}
+
+static int find_below(char **out, struct search *s, const char *base, struct error *error) {
+    char *home = staging_home(base);
+    if (!home)
+        return error_set(error, ERR_MEMORY, "%s: out of memory", s->root);
+    int rc = is_directory(home) ? find_in(out, s, home, error) : 0;
     free(home);
     return rc;
 }
 
 int staged_find(char **out, const char *root, int stage, struct error *error) {
     const char *bases[STAGING_BASES];
-    uint64_t identity = 0;
-    bool known = false;
+    struct search search = {.root = root};
     *out = NULL;
     if (stage == YPK_STAGE_OFF)
         return 0;
     size_t count = staging_bases(bases);
     for (size_t i = 0; i < count && !*out; i++) {
         struct error inner = {0};
-        int rc = find_below(out, bases[i], root, &identity, &known, &inner);
+        int rc = find_below(out, &search, bases[i], &inner);
         /* With YPK_STAGE_AUTO a place that cannot be used is one where nothing is. */
         if (rc == ERR_MEMORY || (rc != 0 && stage == YPK_STAGE_REQUIRE)) {
             if (error)

@@ -156,7 +156,7 @@ static size_t choose_finalists(const struct tune *t, size_t out[FINALISTS + 1]) 
 static int measure_all(struct tune *t, struct error *error) {
     size_t finalists[FINALISTS + 1];
     int rc = 0;
-    t->runs_total = t->count + FINAL_ROUNDS * (FINALISTS + 1);
+    t->runs_total = t->count + (size_t)FINAL_ROUNDS * (FINALISTS + 1);
     for (size_t i = 0; rc == 0 && i < t->count; i++)
         rc = measure(t, &t->settings[i], error);
     size_t count = rc == 0 ? choose_finalists(t, finalists) : 0;

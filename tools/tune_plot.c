@@ -95,7 +95,8 @@ static void put_text(FILE *f, double x, double y, int size, const char *anchor, 
 static void put_axes(FILE *f, const struct axes *a, const struct tune_plot *plot) {
     char text[64];
     double middle = (TOP + HEIGHT - BOTTOM) / 2.0;
-    for (double rate = 0; rate <= a->top * 1.0001; rate += a->step) {
+    for (int i = 0; i <= (int)lround(a->top / a->step); i++) {
+        double rate = i * a->step;
         fprintf(f, "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"/>\n", LEFT, WIDTH - RIGHT,
                 y_of(a, rate), y_of(a, rate), rate > 0 ? "#e4e4e4" : "#333");
         snprintf(text, sizeof text, "%g", rate);
