@@ -195,6 +195,8 @@ static int merge_into(struct pack_result *result, const struct parts *parts, con
     if (rc == 0)
         rc = merge_reports(result, parts, directory, error);
     if (rc == 0)
+        pack_count_unpaired(result);
+    if (rc == 0)
         rc = pack_manifest_write(directory, json_object_get(first->manifest, "options"), result,
                                  first->splits[0].view.meta.task, &classes, error);
     string_list_deinit(&classes);

@@ -195,6 +195,17 @@ static int hint_ids(struct pack_result *result, const struct source_set *sources
     return rc == 0 ? 0 : error_set(error, rc, "out of memory for the report");
 }
 
+void pack_count_unpaired(struct pack_result *result) {
+    static const enum report_rule rules[] = {RULE_RGB_WITHOUT_IR, RULE_IR_WITHOUT_RGB, RULE_PAIR_AMBIGUOUS,
+                                             RULE_LIST_MISSING};
+    struct intake_counts counts = {0};
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        counts.rejected += result->report.counts[rules[i]];
+    counts.samples = counts.rejected;
+    intake_counts_add(&result->total, &counts);
+    intake_counts_add(&result->added, &counts);
+}
+
 /* "more than half of the rows" is no matter of single rows: something about the set is not understood. */
 #define ROWS_DROPPED_LIMIT 0.5
 
@@ -359,8 +370,10 @@ static int pack_and_publish(struct pack_result *result, const struct pack_option
         rc = pack_splits(result, &classes, options, sources, append, &publish, error);
     if (rc == 0)
         rc = hint_ids(result, sources, classes, error);
-    if (rc == 0)
+    if (rc == 0) {
         rc = check_policy(result, options, sources, append_packed_count(append), error);
+        pack_count_unpaired(result);
+    }
     if (rc == 0)
         rc = finish_pack(result, options, sources, classes.end, append, described, publish.directory, error);
     if (rc == 0) {
@@ -409,7 +422,11 @@ static int check_only(struct pack_result *result, const struct pack_options *opt
     }
     if (rc == 0)
         rc = hint_ids(result, sources, classes, error);
-    return rc == 0 ? check_policy(result, options, sources, 0, error) : rc;
+    if (rc == 0) {
+        rc = check_policy(result, options, sources, 0, error);
+        pack_count_unpaired(result);
+    }
+    return rc;
 }
 
 int pack_run(struct pack_result *result, const struct pack_options *options, struct error *error) {

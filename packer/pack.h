@@ -62,7 +62,7 @@ struct pack_result {
     char *output; /* where the pack is, or would have been */
     struct pack_split_result splits[8];
     size_t split_count;
-    struct intake_counts total; /* of the splits that are not shared */
+    struct intake_counts total; /* of the splits that are not shared, and of what pairing and lists rejected before */
     struct intake_counts added; /* what of it this run has packed: all, unless it appends */
     struct pack_part part;
     uint64_t class_count;
@@ -79,6 +79,9 @@ struct pack_result {
  * policy forbids publication; result->report is filled then too. Deinit the result either way. */
 int pack_run(struct pack_result *result, const struct pack_options *options, struct error *error);
 void pack_result_deinit(struct pack_result *result);
+
+/* Adds the images that pairing and lists rejected, which are in no split, to the totals, so that these add up. */
+void pack_count_unpaired(struct pack_result *result);
 
 /* The set whose smallest id is 1 and whose largest is one too many gets one hint, not a thousand rows alone. `names`: how
  * many classes the data set names. 0 or ERR_MEMORY. */

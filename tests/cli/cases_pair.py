@@ -42,6 +42,32 @@ def case_28_pairs_by_key_never_by_position():
     assert any("infrared in the RGB folder" in r["message"] for r in report("swapped.ypk"))
 
 
+def case_lists_and_maps_that_name_what_is_not_there():
+    for i in range(3):
+        write(f"set/images/{i}.png")
+        write(f"set/labels/{i}.txt", "0 0.5 0.5 0.1 0.1\n")
+    write("set/data.yaml", "train: list.txt\nnames: [a]\n")
+    write("set/list.txt", "".join(f"images/{i}.png\n" for i in (0, 1, 7, 2, 8, 1, 9)))
+    out, err = command("pack", "set", "-o", "set.ypk", "--max-rejects", "1")
+    assert "packed    3 of 6 images" in out and "3 × listed image" in err and "1 × repeated line" in err, (out, err)
+    assert found("set.ypk", "list-missing") == [("list.txt", n, 1, f"images/{i}.png") for n, i in ((3, 7), (5, 8), (7, 9))]
+    assert found("set.ypk", "list-duplicate") == [("list.txt", 6, 1, "images/1.png")]
+    done = pack("set", "set.ypk", "--max-rejects", "1")
+    assert (done["total"]["samples"], done["total"]["packed"], done["total"]["rejected"]) == (6, 3, 3), done["total"]
+    for k in range(2):
+        command("pack", "set", "-o", f"part{k}.ypk", "--part", f"{k}/2", "--max-rejects", "1")
+    command("merge", "part0.ypk", "part1.ypk", "-o", "merged.ypk")
+    counts = [json.load(open(f"{name}.ypk/pack.json", encoding="utf-8"))["counts"] for name in ("set", "merged")]
+    assert counts[0] == counts[1], counts
+    write("set/data.yaml", "train: images\nnames: [a]\n")
+    write("map.tsv", "rgb\tir\nimages/0.png\tir/0.png\n")
+    _, err = command("check", "set", "--pair", "map:map.tsv", code=3)
+    assert 'map.tsv:2: "ir/0.png": not there' in err, err
+    write("set/data.yaml", "path: /nope\ntrain: images\nnames: [a]\n")
+    _, err = command("check", "set")
+    assert "files in" in err and os.path.realpath("set") in err and "1 × path in data.yaml" in err, err
+
+
 class LoaderOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("seed", ctypes.c_uint64), ("mode", ctypes.c_int)]
     _fields_ += [(n, ctypes.c_uint32) for n in ("batch", "rank", "world", "epochs", "close_mosaic")]

@@ -57,9 +57,11 @@ def check(images, rows, paired, policy, options):
     else:
         candidates, unpaired = rgb, ir - rgb
 
-    # images: candidates = packed + rejected; what has no partner is one row each
-    assert total["samples"] == len(candidates) == total["packed"] + total["rejected"], (total, len(candidates))
-    assert len(packed) == total["packed"] and len(rejected) == total["rejected"] + len(unpaired)
+    # images: candidates = packed + rejected; what has no partner is rejected too, before, and is one row each
+    assert total["samples"] == len(candidates) + len(unpaired) == total["packed"] + total["rejected"], (total, candidates)
+    assert len(packed) == total["packed"] and len(rejected) == total["rejected"]
+    in_splits = [split["counts"]["samples"] for split in out["splits"] if not split["same_as"]]
+    assert sum(in_splits) == len(candidates), (in_splits, candidates)
     assert len(set(rejected)) == len(rejected), "one row for each rejected sample"
     assert set(rejected) == (candidates - set(packed)) | unpaired
     assert sum((s["rgb"] is not None) + (s["ir"] is not None) for s in packed.values()) == \
@@ -83,6 +85,9 @@ def check(images, rows, paired, policy, options):
     for r in lines:
         counts[r["rule"]] = counts.get(r["rule"], 0) + 1
     assert counts == out["report"]["counts"], (counts, out["report"]["counts"])
+    shown, err = command("pack", "set", "-o", "shown.ypk", "--max-rejects", "1", *options)
+    assert f"{total['packed']} of {total['samples']} " in shown, (shown, total)
+    assert ("rejected" in err) == (total["rejected"] > 0), err
     checked = json.loads(command("check", "set", "--json", "--max-rejects", "1", *options)[0])
     assert checked["total"]["rows_dropped"] == total["rows_dropped"] and checked["report"]["counts"] == counts
     return total
