@@ -289,6 +289,15 @@ static int check_image(const char *modality, bool allowed, unsigned format, cons
     return 0;
 }
 
+/* Memory is planned by what the header says of the largest: no row may pass it. */
+static int check_maxima(const struct index_view *v, const struct index_sample *s, struct error *error) {
+    if (s->rgb_width > v->rgb_max_width || s->rgb_height > v->rgb_max_height || s->ir_width > v->ir_max_width ||
+        s->ir_height > v->ir_max_height || (uint32_t)s->rgb_width * s->rgb_height > v->rgb_max_pixels ||
+        (uint32_t)s->ir_width * s->ir_height > v->ir_max_pixels)
+        return error_set(error, ERR_CORRUPT, "an image is larger than the header says of the largest");
+    return 0;
+}
+
 static int check_images(const struct index_view *view, const struct index_sample *s, struct error *error) {
     if (s->rgb_format == 0 && s->ir_format == 0)
         return error_set(error, ERR_CORRUPT, "there is neither an RGB nor an IR image");
@@ -393,7 +402,7 @@ int index_sample(const struct index_view *view, uint64_t row, struct index_sampl
         .label_name = names[2],
     };
     if ((code = check_images(view, &s, error)) == 0 && (code = check_place(view, &s, error)) == 0 &&
-        (code = borrow_labels(&s, view, p, error)) == 0)
+        (code = borrow_labels(&s, view, p, error)) == 0 && (code = check_maxima(view, &s, error)) == 0)
         *out = s;
 out:
     if (code != 0) {

@@ -771,3 +771,27 @@ Test(hostile, mutations_never_read_out_of_bounds) {
     free(copy);
     bytes_deinit(&file);
 }
+
+/* Readers plan their memory by the header alone: a row that passes it must never be borrowed. */
+Test(hostile, rows_larger_than_the_header_says_are_refused) {
+    static const size_t maxima[] = {112, 114, 116, 118, 504, 508}; /* sides of RGB and IR, pixels of RGB and IR */
+    struct bytes file = {0};
+    build(&file, 0, 12, 3, false);
+    for (size_t i = 0; i < sizeof maxima / sizeof maxima[0]; i++) {
+        struct index_view v;
+        struct index_sample s;
+        unsigned refused = 0;
+        uint8_t *copy = malloc(file.size);
+        memcpy(copy, file.data, file.size);
+        copy[maxima[i]] = copy[maxima[i] + 1] = 0;
+        if (maxima[i] >= 504)
+            copy[maxima[i] + 2] = 0;
+        reseal_header(copy);
+        cr_assert_eq(index_parse(&v, (struct span){copy, file.size}, NULL), 0);
+        for (uint64_t row = 0; row < v.sample_count; row++)
+            refused += index_sample(&v, row, &s, NULL) == ERR_CORRUPT;
+        cr_assert_gt(refused, 0, "maximum at %zu", maxima[i]);
+        free(copy);
+    }
+    bytes_deinit(&file);
+}
