@@ -67,6 +67,19 @@ def case_killed():
         told(3, ["k.ypk: unfinished", "yolopack pack DATASET -o k.ypk --resume"], *reading, "k.ypk")
 
 
+def case_room_for_all_splits():
+    disk = os.statvfs(".")
+    size = min(disk.f_bavail * disk.f_frsize * 6 // 10, 1 << 43)
+    if size == 1 << 43:
+        print("the disk has more room than a file may take")
+        return
+    for split in ("train", "val"):
+        write(f"night/images/{split}/{split}.jpg", "")
+        os.truncate(f"night/images/{split}/{split}.jpg", size)  # all hole
+    told(4, ["no space: the pack needs about"], "pack", "night", "-o", "night.ypk")
+    assert not os.path.exists("night.ypk") and not os.path.exists("night.ypk.partial")
+
+
 def case_strict():
     make_set("night", ["0 0.5 0.5 0.2 0.2\n"] * 2, classes=2)
     write("night/images/001.png", b"no picture")
