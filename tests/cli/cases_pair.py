@@ -63,6 +63,11 @@ def case_lists_and_maps_that_name_what_is_not_there():
     write("map.tsv", "rgb\tir\nimages/0.png\tir/0.png\n")
     _, err = command("check", "set", "--pair", "map:map.tsv", code=3)
     assert 'map.tsv:2: "ir/0.png": not there' in err, err
+    # a label file that the map names and that is not there is no background
+    write("map.tsv", "rgb\tir\tlabel\nimages/0.png\t\tlabels/0.txt\nimages/1.png\t\tlabels/gone.txt\n")
+    done = pack("set", "map.ypk", "--pair", "map:map.tsv", "--max-rejects", "1")
+    assert (done["total"]["packed"], done["total"]["rejected"]) == (1, 1), done
+    assert [row[0] for row in found("map.ypk", "label-unreadable")] == ["labels/gone.txt"]
     write("set/data.yaml", "path: /nope\ntrain: images\nnames: [a]\n")
     _, err = command("check", "set")
     assert "files in" in err and os.path.realpath("set") in err and "1 × path in data.yaml" in err, err
