@@ -124,7 +124,7 @@ static int look(struct content *out, const char *directory, bool (*known)(const 
     DIR *dir = opendir(directory);
     if (!dir)
         return error_set_errno(error, errno, "cannot open %s", directory);
-    for (struct dirent *e; (e = readdir(dir));) {
+    for (struct dirent *e; errno = 0, (e = readdir(dir));) {
         struct stat st;
         if (is_dots(e->d_name))
             continue;
@@ -132,12 +132,12 @@ static int look(struct content *out, const char *directory, bool (*known)(const 
         out->manifest |= manifest_name(e->d_name);
         out->index |= strcmp(path_suffix(e->d_name), "index") == 0;
         out->state |= strncmp(e->d_name, MANIFEST_STATE_NAME, strlen(MANIFEST_STATE_NAME)) == 0;
-        if (!known(e->d_name) ||
-            (fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode)))
+        if (!known(e->d_name) || (fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode)))
             snprintf(out->foreign, sizeof out->foreign, "%s", e->d_name);
     }
+    int rc = errno ? error_set_errno(error, errno, "cannot list %s", directory) : 0; /* unseen is not absent */
     closedir(dir);
-    return 0;
+    return rc;
 }
 
 /* A pack of ours by its manifest; by its other files too if the manifest is damaged, or newer than this program. */
@@ -327,8 +327,7 @@ int publish_begin(struct publish *p, const char *output, bool resume, uint64_t f
         goto fail;
     }
     if ((rc = check_replaceable(p->output, error)) != 0 || (rc = lock_directory(p, error)) != 0 ||
-        (rc = check_unfinished(p->directory, error)) != 0 ||
-        (rc = look(&content, p->directory, any_name, error)) != 0)
+        (rc = check_unfinished(p->directory, error)) != 0 || (rc = look(&content, p->directory, any_name, error)) != 0)
         goto fail;
     if (resume) {
         rc = read_state(p, fingerprint, error);
