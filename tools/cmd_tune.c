@@ -17,7 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SETTING_LIMIT = 128, FINAL_ROUNDS = 2, FINALISTS = 6 };
+enum {
+    SETTING_LIMIT = 128,
+    FINAL_ROUNDS = 2,
+    FINALISTS = 6,
+    HELD_SLOTS = 2 /* that a loader has beside its prefetch, for the caller */
+};
 
 static const double near_best = 0.97; /* of the best rate: then the least memory decides */
 static const double finalist = 0.90;  /* of the best rate of the first round: measured again */
@@ -43,7 +48,6 @@ struct tune {
     struct memory_room room;
     struct setting settings[SETTING_LIMIT];
     size_t count, recommended;
-    uint32_t held_slots; /* that a loader has beside its prefetch */
     struct progress progress;
     uint64_t runs_done, runs_total;
 };
@@ -100,20 +104,22 @@ static int measure(struct tune *t, struct setting *s, struct error *error) {
     ypk_loader_stats stats;
     ypk_error detail = {0};
     loader_args_apply(&t->loader, &options);
-    options.workers = s->automatic ? 0 : s->workers;
-    options.prefetch = s->automatic ? 0 : s->prefetch;
+    if (!s->automatic) { /* what the command line fixes is in the options already */
+        options.workers = s->workers;
+        options.prefetch = s->prefetch;
+    }
     options.memory_limit = memory_limit(t);
     double seconds = (double)t->seconds;
     progress_update(&t->progress, "tune", t->runs_done, t->runs_total, 0);
-    if (loader_run(&stats, t->dataset, &options, t->step_ms, seconds * 0.25, seconds, &detail) != YPK_OK)
-        return splits_error(error, &detail);
+    int rc = loader_run(&stats, t->dataset, &options, t->step_ms, seconds * 0.25, seconds, &detail);
     t->runs_done++;
-    if (s->automatic) {
-        s->workers = stats.workers;
-        s->prefetch = stats.slots - t->held_slots;
-    } else {
-        t->held_slots = stats.slots - s->prefetch;
-    }
+    if (rc == YPK_E_ARGUMENT &&
+        !s->automatic) /* it needs more memory than there is; anything else the last one will tell */
+        return 0;
+    if (rc != YPK_OK)
+        return splits_error(error, &detail);
+    s->workers = stats.workers;
+    s->prefetch = stats.slots - HELD_SLOTS;
     s->memory_bytes = stats.slot_bytes + stats.window_bytes + stats.scratch_bytes;
     s->samples += stats.samples;
     s->seconds += stats.seconds;
@@ -196,6 +202,10 @@ static bool memory_is_tight(const struct tune *t, const struct setting *s) {
 
 static void print_setting(const struct tune *t, size_t i) {
     const struct setting *s = &t->settings[i];
+    if (s->rounds == 0) {
+        printf("%7u  %8u  needs more memory than there is\n", s->workers, s->prefetch);
+        return;
+    }
     printf("%7u  %8u  %9.1f  ", s->workers, s->prefetch, rate(s));
     printf("%8.1f %%  %9s%s", 100 * wait_ratio(s), text_bytes(s->memory_bytes).text, memory_is_tight(t, s) ? " !" : "");
     printf("%s%s\n", i == t->recommended ? "   recommended" : "", s->automatic ? "   automatic" : "");
@@ -250,8 +260,14 @@ static int write_plot(const struct tune *t, struct error *error) {
     const struct setting *r = &t->settings[t->recommended];
     struct tune_point points[SETTING_LIMIT];
     char title[160], subtitle[200], step[48] = "no step";
-    for (size_t i = 0; i < t->count; i++)
-        points[i] = (struct tune_point){t->settings[i].workers, t->settings[i].prefetch, rate(&t->settings[i])};
+    uint32_t count = 0, recommended = 0;
+    for (size_t i = 0; i < t->count; i++) { /* the automatic one is no point of the grid */
+        const struct setting *s = &t->settings[i];
+        if (s->rounds == 0 || (s->automatic && i != t->recommended))
+            continue;
+        recommended = i == t->recommended ? count : recommended;
+        points[count++] = (struct tune_point){s->workers, s->prefetch, rate(s)};
+    }
     if (t->step_ms > 0)
         snprintf(step, sizeof step, "a step of %lld ms", (long long)t->step_ms);
     snprintf(title, sizeof title, "%s and prefetch %u suffice: %.0f %s/s in %s",
@@ -266,9 +282,8 @@ static int write_plot(const struct tune *t, struct error *error) {
         .noun = t->noun,
         .wanted_rate = t->step_ms > 0 ? 1e3 * (double)t->loader.batch / (double)t->step_ms : 0,
         .points = points,
-        .point_count =
-            (uint32_t)t->count - (t->recommended + 1 < t->count), /* the automatic one is no point of the grid */
-        .recommended = (uint32_t)t->recommended,
+        .point_count = count,
+        .recommended = recommended,
     };
     return tune_plot_write(t->plot, &plot, error);
 }
