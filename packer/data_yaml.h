@@ -22,9 +22,9 @@ struct data_yaml_split {
 };
 
 struct data_yaml {
-    char *file; /* path of the yaml file as given */
-    char *path; /* the `path` key as written, NULL if absent */
-    char *base; /* the directory that entries are relative to, resolved as data_yaml_read() documents */
+    char *file;       /* path of the yaml file as given */
+    char *path;       /* the `path` key as written, NULL if absent */
+    char *base;       /* the directory that entries are relative to, resolved as data_yaml_read() documents */
     bool path_unused; /* the first entry is not below `path`, and the base is another directory */
     struct data_yaml_split train, val, test;
     struct string_list names;          /* in order of class id */

@@ -31,7 +31,7 @@ struct intake {
     struct intake_options options;
     int base_fd;
     struct codec *codec;
-    struct bytes file;      /* a source that will not be stored as it is */
+    struct bytes file; /* a source that will not be stored as it is */
     struct bytes label_text;
     char warning[200];
 };
@@ -260,7 +260,8 @@ static int prepare_pixels(struct intake *in, struct image_task *task, struct pix
             return rc;
         replace(p, &next);
     }
-    if (p->channels == 3 && (task->is_ir || pixels_equal_channels(p))) { /* gray is one channel: the reader spreads it */
+    if (p->channels == 3 &&
+        (task->is_ir || pixels_equal_channels(p))) { /* gray is one channel: the reader spreads it */
         if ((rc = pixels_convert(&next, p, 1, error)) != 0)
             return rc;
         replace(p, &next);
@@ -269,8 +270,8 @@ static int prepare_pixels(struct intake *in, struct image_task *task, struct pix
         if ((rc = normalise_range(p, &in->options.ir_norm, &task->low, &task->high, error)) != 0)
             return rc;
     } else if (p->depth == 16) {
-        rc = task->is_ir ? normalise_to_8bit(&next, p, &in->options.ir_norm, error)
-                         : pixels_high_bytes(&next, p, error);
+        rc =
+            task->is_ir ? normalise_to_8bit(&next, p, &in->options.ir_norm, error) : pixels_high_bytes(&next, p, error);
         if (rc != 0)
             return rc;
         replace(p, &next);
@@ -355,9 +356,13 @@ static int transcode(struct intake *in, struct image_task *task, struct intake_r
         describe(task, payload, codec, p.channels, p.width, p.height);
         if (codec == CODEC_JPEG)
             snprintf(message, sizeof message, "%s to JPEG quality %d %s, %ux%u", task->info.detail, in->options.quality,
-                     p.channels == 1 ? "gray" : in->options.preset == PRESET_TRAIN ? "4:2:0" : "4:4:4", p.width, p.height);
+                     p.channels == 1                      ? "gray"
+                     : in->options.preset == PRESET_TRAIN ? "4:2:0"
+                                                          : "4:4:4",
+                     p.width, p.height);
         else
-            snprintf(message, sizeof message, "%s to %s, %ux%u", task->info.detail, codec_name(codec), p.width, p.height);
+            snprintf(message, sizeof message, "%s to %s, %ux%u", task->info.detail, codec_name(codec), p.width,
+                     p.height);
         rc = note(out, RULE_IMAGE_TRANSCODED, task->path, message);
     }
     task->image->flags |= IMAGE_TRANSCODED;

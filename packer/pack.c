@@ -232,11 +232,11 @@ static int check_rows(struct pack_result *result, const struct pack_options *opt
     if (rule != RULE_COUNT && report_first(&result->report, rule, &example))
         report_example_text(first, sizeof first, &example);
     result->too_many_rejects = true;
-    return error_set(error, ERR_INPUT,
-                     "%llu of %llu label rows dropped (%.3g %%): the labels are not understood, nothing is published\n"
-                     "  first  %s\n  cause  perhaps %s\n  try    mend them, or --max-rejects 100%% to pack without them",
-                     (unsigned long long)counts->rows_dropped, (unsigned long long)judged, share * 100, first,
-                     cause_of_drops(rule));
+    return error_set(
+        error, ERR_INPUT,
+        "%llu of %llu label rows dropped (%.3g %%): the labels are not understood, nothing is published\n"
+        "  first  %s\n  cause  perhaps %s\n  try    mend them, or --max-rejects 100%% to pack without them",
+        (unsigned long long)counts->rows_dropped, (unsigned long long)judged, share * 100, first, cause_of_drops(rule));
 }
 
 /* What pairing rejected is shared out evenly among parts, so that the whole is within the limit when all parts are. */
@@ -263,10 +263,11 @@ static int check_policy(struct pack_result *result, const struct pack_options *o
     if (!result->too_many_rejects)
         return check_rows(result, options, error);
     if (options->strict)
-        return error_set(error, ERR_INPUT,
-                         "--strict forbids any fault. Samples rejected: %llu, label rows dropped: %llu, files with boxes "
-                         "and polygons: %llu",
-                         (unsigned long long)rejected, (unsigned long long)dropped, (unsigned long long)mixed);
+        return error_set(
+            error, ERR_INPUT,
+            "--strict forbids any fault. Samples rejected: %llu, label rows dropped: %llu, files with boxes "
+            "and polygons: %llu",
+            (unsigned long long)rejected, (unsigned long long)dropped, (unsigned long long)mixed);
     return error_set(error, ERR_INPUT,
                      "%llu of %llu samples rejected, more than %g %%. Mend them, or allow more with --max-rejects",
                      (unsigned long long)rejected, (unsigned long long)total, options->max_rejects * 100);

@@ -137,8 +137,8 @@ static int note_sharing(struct pairing *p, uint32_t image, uint32_t sample) {
         return 0;
     const char *label = p->label_prefix ? p->label_scan.labels.items[row] : p->scan.labels.items[row];
     const char *path = p->scan.images.items[sample];
-    return report_add(&p->out->report, RULE_LABEL_SHARED, label, 0, 0, (struct span){(const uint8_t *)path, strlen(path)},
-                      "%s has it too", p->scan.images.items[user]);
+    return report_add(&p->out->report, RULE_LABEL_SHARED, label, 0, 0,
+                      (struct span){(const uint8_t *)path, strlen(path)}, "%s has it too", p->scan.images.items[user]);
 }
 
 static int find_label(struct pairing *p, uint32_t image, const char **out) {
@@ -168,8 +168,8 @@ static int report_mapped(struct pairing *p, uint32_t image) {
     struct span value = {(const uint8_t *)path, strlen(path)};
     bool rgb = p->table.role[image] == ROLE_RGB;
     if (p->table.partner[image] != PAIR_AMBIGUOUS)
-        return report_add(&p->out->report, rgb ? RULE_RGB_WITHOUT_IR : RULE_IR_WITHOUT_RGB, p->rule.map_file, lines->first,
-                          0, value, "the line gives it no %s picture that is there", rgb ? "IR" : "RGB");
+        return report_add(&p->out->report, rgb ? RULE_RGB_WITHOUT_IR : RULE_IR_WITHOUT_RGB, p->rule.map_file,
+                          lines->first, 0, value, "the line gives it no %s picture that is there", rgb ? "IR" : "RGB");
     if (lines->again == 0)
         return report_add(&p->out->report, RULE_PAIR_AMBIGUOUS, p->rule.map_file, lines->first, 0, value,
                           "another line names its partner too");

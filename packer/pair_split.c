@@ -258,8 +258,8 @@ static int note_duplicate(struct report *report, const char *path, const struct 
 
 /* `seen` is 0 for each picture that the split does not have yet, else one more than the number of its file; a directory
  * has none. */
-static int add_files(struct members *m, const struct split_names *names, const struct path_list *images,
-                     size_t *seen, struct report *report) {
+static int add_files(struct members *m, const struct split_names *names, const struct path_list *images, size_t *seen,
+                     struct report *report) {
     const struct path_list *files = &names->files;
     size_t key = common_directory(files), hint = 0;
     int rc = 0;

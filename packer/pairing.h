@@ -27,15 +27,15 @@ struct pairing {
     struct scan scan, label_scan; /* label_scan: below --labels */
     struct pair_rule rule;
     struct pair_table table;
-    enum sample_kind kind;    /* what a sample is */
-    bool infrared_only;       /* no rule made a pair, and every picture lies where one has its infrared */
-    const char *label_prefix; /* with --labels: "dir/", what makes the files of label_scan paths of samples */
-    uint32_t *label_of;       /* row of the label files, or PAIR_NONE */
-    const char **map_label;   /* by map:FILE; NULL: none says any */
+    enum sample_kind kind;       /* what a sample is */
+    bool infrared_only;          /* no rule made a pair, and every picture lies where one has its infrared */
+    const char *label_prefix;    /* with --labels: "dir/", what makes the files of label_scan paths of samples */
+    uint32_t *label_of;          /* row of the label files, or PAIR_NONE */
+    const char **map_label;      /* by map:FILE; NULL: none says any */
     struct map_lines *map_lines; /* by map:FILE */
-    uint32_t *user_of_label;  /* over the label files: the picture whose sample has it, or PAIR_NONE */
-    uint8_t *marked;          /* of the current split: the picture that stands for the sample */
-    uint8_t *reported;        /* as unpaired or ambiguous */
+    uint32_t *user_of_label;     /* over the label files: the picture whose sample has it, or PAIR_NONE */
+    uint8_t *marked;             /* of the current split: the picture that stands for the sample */
+    uint8_t *reported;           /* as unpaired or ambiguous */
     uint64_t unpaired_count;
     uint64_t stranger_count; /* pictures of a split that the rule gives no role */
     const char *first_stranger;

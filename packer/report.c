@@ -280,8 +280,8 @@ void report_example_text(char *out, size_t size, const struct report_example *ex
     else if (example->line != 0)
         snprintf(place, sizeof place, ":%" PRIu64, example->line);
     const char *quote = example->value.size != 0 ? "\"" : "";
-    snprintf(out, size, "%.*s%s: %s%.*s%s%s%.*s", (int)example->path.size, (const char *)example->path.data, place, quote,
-             (int)example->value.size, example->value.size != 0 ? (const char *)example->value.data : "", quote,
+    snprintf(out, size, "%.*s%s: %s%.*s%s%s%.*s", (int)example->path.size, (const char *)example->path.data, place,
+             quote, (int)example->value.size, example->value.size != 0 ? (const char *)example->value.data : "", quote,
              *quote ? ": " : "", (int)example->message.size, (const char *)example->message.data);
 }
 

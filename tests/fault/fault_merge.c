@@ -48,7 +48,8 @@ static void judge(void *arg, int rc, const struct error *error, enum fault_kind 
     struct scene *s = arg;
     struct error again = {0};
     (void)os_errno;
-    const uint64_t *counts = s->result.report.counts; /* the source of an older sample that cannot be read is told of, and no failure */
+    const uint64_t *counts =
+        s->result.report.counts; /* the source of an older sample that cannot be read is told of, and no failure */
     bool noted = kind == FAULT_READ && counts[RULE_SOURCE_CHANGED] > 0;
     bool published = (rc == 0 && noted) || !snapshot_differs(&s->newer, s->output);
     FAULT_CHECK(published || !snapshot_differs(&s->older, s->output), "half a pack: %s", error->message);

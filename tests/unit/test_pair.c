@@ -577,8 +577,8 @@ Test(pair, path_of_data_yaml_that_is_not_used) {
     add_files("images/a.jpg", NULL);
     write_file("data.yaml", "path: /nope\ntrain: images\n");
     FIND(.dataset = NULL);
-    snprintf(message, sizeof message, "data.yaml\t0\t0\tyaml-path\tnote\t/nope\twhat it names is not there: files are taken from %s\n",
-             root);
+    snprintf(message, sizeof message,
+             "data.yaml\t0\t0\tyaml-path\tnote\t/nope\twhat it names is not there: files are taken from %s\n", root);
     assert_row(message);
     write_file("data.yaml", "path: .\ntrain: images\n");
     FIND(.dataset = NULL);
