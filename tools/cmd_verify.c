@@ -65,6 +65,8 @@ static void print_result(const struct verification *v, const char *pack, const s
     } else if (rc == ERR_CORRUPT) {
         if (v->fault_count > FAULTS_PRINTED)
             printf("and %s more\n", text_counted(v->fault_count - FAULTS_PRINTED, "fault").text);
+        if (r->sample_count == 0) /* it did not come so far: the fault has said what to do */
+            return;
         output_label(stdout, STYLE_WARN, "damaged");
         printf("%s: %s; %s of %s damaged. Copy the pack again, or pack again\n", pack,
                text_counted(r->fault_count, "fault").text, text_count(r->damaged_samples).text,
