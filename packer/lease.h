@@ -21,7 +21,7 @@ struct lease {
     char name[LEASE_BYTES];
 };
 
-/* The lease `job`; NULL: of the leader of this session, so that what one shell, batch job or service starts shares a lease.
+/* The lease `job`; NULL: of the login session's leader, so that what one shell, batch job or service starts shares a lease.
  * If that is this very process or is gone, its parent stands in; where that cannot be seen, process 1. ERR_ARGUMENT for a
  * name that is not 1 to 64 of A-Z a-z 0-9 . _ -. */
 int lease_name(struct lease *out, const char *job, struct error *error);

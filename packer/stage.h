@@ -21,7 +21,7 @@
 
 struct stage_options {
     const char *base;     /* NULL: $YPK_STAGE_DIR, or /dev/shm */
-    const char *job;      /* the lease's name; NULL: this session's */
+    const char *job;      /* the lease's name; NULL: the login session's */
     uint32_t rank, world; /* shards whose number modulo world is rank; 0 of 1: all */
     unsigned jobs;        /* files copied at once; 0: one a core */
     const atomic_bool *cancel;
