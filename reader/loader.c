@@ -20,7 +20,6 @@
 #include "yolopack.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -16,7 +16,8 @@ static double series(double x2, const double *coefficients, int count) {
     return sum;
 }
 
-void sine_cosine(double *sine, double *cosine, int64_t degrees) {
+/* Of `degrees` / 2^20 degrees, to a few units in the last place; exact at multiples of 90. */
+static void sine_cosine(double *sine, double *cosine, int64_t degrees) {
     static const double sine_terms[] = {1.0,          -1.0 / 6,        1.0 / 120,          -1.0 / 5040,
                                         1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800.0, -1.0 / 1307674368000.0};
     static const double cosine_terms[] = {1.0,
@@ -108,44 +109,5 @@ void recipe_pixel_matrix(double out[9], const struct recipe *recipe, const struc
         out[i] = fx * m[i] + (fx - 1) / 2 * m[6 + i];
         out[3 + i] = fy * m[3 + i] + (fy - 1) / 2 * m[6 + i];
         out[6 + i] = m[6 + i];
-    }
-}
-
-static void invert_affine(double out[9], const double m[9]) {
-    double determinant = m[0] * m[4] - m[1] * m[3];
-    double d = determinant != 0 ? 1 / determinant : 0;
-    out[0] = m[4] * d;
-    out[1] = m[1] * -d;
-    out[3] = m[3] * -d;
-    out[4] = m[0] * d;
-    out[2] = -out[0] * m[2] - out[1] * m[5];
-    out[5] = -out[3] * m[2] - out[4] * m[5];
-    out[8] = determinant != 0;
-}
-
-static void invert_perspective(double out[9], const double m[9]) {
-    double determinant =
-        m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) + m[2] * (m[3] * m[7] - m[4] * m[6]);
-    if (determinant == 0) {
-        return;
-    }
-    double d = 1 / determinant;
-    out[0] = (m[4] * m[8] - m[5] * m[7]) * d;
-    out[1] = (m[2] * m[7] - m[1] * m[8]) * d;
-    out[2] = (m[1] * m[5] - m[2] * m[4]) * d;
-    out[3] = (m[5] * m[6] - m[3] * m[8]) * d;
-    out[4] = (m[0] * m[8] - m[2] * m[6]) * d;
-    out[5] = (m[2] * m[3] - m[0] * m[5]) * d;
-    out[6] = (m[3] * m[7] - m[4] * m[6]) * d;
-    out[7] = (m[1] * m[6] - m[0] * m[7]) * d;
-    out[8] = (m[0] * m[4] - m[1] * m[3]) * d;
-}
-
-void matrix_invert(double out[9], const double matrix[9], bool perspective) {
-    memset(out, 0, 9 * sizeof *out);
-    if (perspective) {
-        invert_perspective(out, matrix);
-    } else {
-        invert_affine(out, matrix);
     }
 }

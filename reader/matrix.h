@@ -30,9 +30,6 @@ void matrix_identity(double out[9]);
 /* The cheapest exact path for the matrix, never WARP_PERSPECTIVE unless the bottom row asks for it. */
 enum recipe_warp matrix_warp(const double matrix[9]);
 
-/* Sine and cosine of `degrees` / 2^20 degrees, to a few units in the last place; exact at multiples of 90. */
-void sine_cosine(double *sine, double *cosine, int64_t degrees);
-
 /* The layer's matrix for a picture of that loaded size. In training, a picture without a mosaic has its middle exactly in
  * the canvas's, where place_tile() puts it on whole pixels: half a pixel is made up here for each odd margin. Else just
  * the layer's own. */
@@ -42,9 +39,5 @@ void layer_matrix(double out[9], const struct recipe *recipe, const struct recip
  * (pixel centres at half: x' = (x + 0.5) * output / frame - 0.5). Just layer_matrix() when both sizes are equal. */
 void recipe_pixel_matrix(double out[9], const struct recipe *recipe, const struct recipe_layer *layer,
                          struct size_px loaded);
-
-/* The inverse, by the operations and in the order that OpenCV's warps use for their matrix: the 2 x 3 form unless
- * `perspective`, else the adjugate over the determinant. A matrix without inverse gives zeros. */
-void matrix_invert(double out[9], const double matrix[9], bool perspective);
 
 #endif
