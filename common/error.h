@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* name, value, what it means. The public header repeats the values as YPK_E_*; reader/error.c holds them equal. */
+/* name, value, what it means. The public header repeats the values as YPK_E_*; reader/api_error.c holds them equal. */
 #define ERROR_CODES(X)                                                                                                 \
     X(ARGUMENT, -1, "wrong argument")                                                                                  \
     X(INPUT, -2, "unusable input")                                                                                     \
@@ -21,7 +21,9 @@
     X(UNSUPPORTED, -7, "not supported")                                                                                \
     X(NOT_FOUND, -8, "not found")                                                                                      \
     X(INTERRUPTED, -9, "interrupted")                                                                                  \
-    X(SLOTS_HELD, -10, "every batch is held")
+    X(SLOTS_HELD, -10, "every batch is held")                                                                          \
+    X(DEVICE, -11, "device error")                                                                                     \
+    X(DEVICE_LOST, -12, "device lost")
 
 enum {
 #define X(name, value, text) ERR_##name = value,

@@ -58,7 +58,9 @@ enum {
     YPK_E_UNSUPPORTED = -7, /* made by a newer version, or a codec this build does not have */
     YPK_E_NOT_FOUND = -8,   /* no such pack, split or sample */
     YPK_E_INTERRUPTED = -9,
-    YPK_E_SLOTS_HELD = -10 /* the caller holds every batch that the loader has */
+    YPK_E_SLOTS_HELD = -10, /* the caller holds every batch that the loader has */
+    YPK_E_DEVICE = -11,     /* no such device, or a call to it failed */
+    YPK_E_DEVICE_LOST = -12 /* the device or its context is gone: destroy the loader */
 };
 
 typedef struct ypk_error {
