@@ -1,20 +1,19 @@
 /*
  * Batches from worker threads, in order.
  *
- *   plan ──position──> worker: recipe ──> pin pictures (load what is not there) ──> boxes ──> pixels ──┐
- *                                                                                                      v
- *   consumer <──next── oldest full slot <──────────────── slots in the order of their batches <── row of a slot
+ *   plan ──position──> worker: recipe ──> row_maker ──> row of a slot ──┐
+ *                                                                       v
+ *   consumer <──next── oldest full slot <── slots in the order of their batches
  *
  * Work is handed out row by row in the order of the batches, so the oldest unfinished batch is always finished first and
  * there is nothing to steal. A free slot opens the next batch. What a row looks like depends on its position alone.
  */
 #include "api_error.h"
-#include "boxes.h"
 #include "dataset.h"
-#include "frame.h"
 #include "loader.h"
 #include "loader_options.h"
 #include "plan.h"
+#include "row_maker.h"
 #include "slot.h"
 #include "window.h"
 #include "yolopack.h"
@@ -27,15 +26,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A pack with so many bad samples in a row is not one to train on. */
-#define SUBSTITUTE_LIMIT 64
-
 struct worker {
     struct ypk_loader *loader;
     pthread_t thread;
-    struct frame *frame;
-    struct box *boxes; /* work space of boxes_build() */
-    struct box_sources *sources;
+    struct row_maker *maker;
 };
 
 struct ypk_loader {
@@ -66,141 +60,6 @@ static uint64_t now_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* ---- one row -------------------------------------------------------------------------------------------------------- */
-
-/* Pictures of one recipe, and which of its window entries each stands for (an entry counts one use a sample). */
-struct pins {
-    struct frame_pictures pictures;
-    struct picture *held[LAYER_COUNT * RECIPE_TILES];
-    bool used[LAYER_COUNT * RECIPE_TILES];
-    unsigned count;
-};
-
-/* Loads a picture; with YPK_BAD_SUBSTITUTE the next good sample's if this one is bad. */
-static int load_picture(struct worker *w, struct picture *picture, bool *substituted, struct error *error) {
-    struct ypk_loader *ld = w->loader;
-    uint64_t n = ld->dataset->index.sample_count;
-    int rc = frame_load(w->frame, picture, error);
-    *substituted = false;
-    bool may = ld->config.options.bad_sample == YPK_BAD_SUBSTITUTE;
-    for (uint64_t tries = 1; rc == ERR_CORRUPT && may && tries < n && tries <= SUBSTITUTE_LIMIT; tries++) {
-        struct error ignored = {0};
-        picture->sample = (picture->sample + 1) % n;
-        rc = frame_load(w->frame, picture, &ignored);
-        *substituted = rc == 0;
-    }
-    return rc;
-}
-
-static int pin_tile(struct worker *w, const struct recipe_tile *tile, struct pins *pins, const struct picture **out,
-                    struct error *error) {
-    struct ypk_loader *ld = w->loader;
-    struct picture *picture;
-    bool load, substituted = false;
-
-    int rc = window_acquire(ld->window, tile, &picture, &load);
-    if (rc != 0)
-        return rc;
-    bool repeated = false;
-    for (unsigned i = 0; i < pins->count; i++)
-        repeated = repeated || pins->held[i] == picture;
-    pins->held[pins->count] = picture;
-    pins->used[pins->count++] = !repeated;
-    *out = picture;
-    if (load) {
-        rc = load_picture(w, picture, &substituted, error);
-        window_ready(ld->window, picture, rc == 0);
-        pthread_mutex_lock(&ld->mutex);
-        ld->stats.decodes++;
-        ld->stats.substituted += substituted;
-        pthread_mutex_unlock(&ld->mutex);
-    }
-    return rc;
-}
-
-static int pin_pictures(struct worker *w, const struct recipe *r, struct pins *pins, struct error *error) {
-    int rc = 0;
-    for (int layer = 0; layer < LAYER_COUNT; layer++)
-        for (unsigned t = 0; rc == 0 && recipe_has_layer(r, layer) && t < r->layers[layer].tile_count; t++)
-            rc = pin_tile(w, &r->layers[layer].tiles[t], pins, &pins->pictures.tile[layer][t], error);
-    return rc;
-}
-
-static void unpin(struct ypk_loader *ld, struct pins *pins) {
-    for (unsigned i = 0; i < pins->count; i++)
-        window_release(ld->window, pins->held[i], pins->used[i]);
-}
-
-static int collect_labels(struct worker *w, const struct recipe *r, const struct pins *pins, struct error *error) {
-    const struct index_view *index = &w->loader->dataset->index;
-    for (int layer = 0; layer < LAYER_COUNT; layer++) {
-        for (unsigned t = 0; recipe_has_layer(r, layer) && t < r->layers[layer].tile_count; t++) {
-            const struct picture *picture = pins->pictures.tile[layer][t];
-            struct index_sample row;
-            int rc = index_sample(index, picture->sample, &row, error);
-            if (rc != 0)
-                return rc;
-            w->sources->tile[layer][t] = (struct box_source){
-                .loaded = picture->size,
-                .labels = row.labels,
-                .label_count = row.label_count,
-                .points = row.points,
-                .point_dims = index->meta.point_dims,
-                .polygons = index->meta.task == TASK_DETECT || index->meta.task == TASK_SEGMENT,
-            };
-        }
-    }
-    return 0;
-}
-
-static void describe_sample(struct worker *w, const struct recipe *r, const struct picture *own,
-                            ypk_batch_sample *out) {
-    struct index_sample row;
-    *out = (ypk_batch_sample){.index = own->sample, .valid = 1};
-    if (index_sample(&w->loader->dataset->index, own->sample, &row, NULL) != 0)
-        return;
-    out->name = index_sample_name(&row);
-    out->original_width = row.rgb_bytes ? row.rgb_width : row.ir_width;
-    out->original_height = row.rgb_bytes ? row.rgb_height : row.ir_height;
-    out->resized_width = own->size.width;
-    out->resized_height = own->size.height;
-    uint32_t longest = out->original_width > out->original_height ? out->original_width : out->original_height;
-    out->ratio = (float)r->image_size / (float)longest;
-    out->substituted = own->sample != r->layers[LAYER_BASE].tiles[0].sample;
-    if (r->layers[LAYER_BASE].canvas == CANVAS_LETTERBOX) {
-        struct placement at = place_tile(r, &r->layers[LAYER_BASE], 0, own->size);
-        out->pad_x = (float)at.dx;
-        out->pad_y = (float)at.dy;
-    }
-}
-
-static int make_row(struct worker *w, struct slot *slot, uint32_t row, const struct recipe *r, struct error *error) {
-    struct size_px size = {r->output_width, r->output_height};
-    struct frame_target target = slot_target(slot, row, size);
-    struct pins pins = {.count = 0};
-
-    if (!r->valid) {
-        slot->samples[row] = (ypk_batch_sample){.name = ""};
-        frame_render_empty(w->frame, size.width, size.height, &target);
-        return 0;
-    }
-    int rc = pin_pictures(w, r, &pins, error);
-    if (rc == 0)
-        rc = collect_labels(w, r, &pins, error);
-    if (rc == 0) {
-        size_t first = (size_t)row * slot->layout->row_labels;
-        struct boxes boxes = {.class_id = slot->label_class + first, .xywh = slot->label_box + first};
-        boxes_build(&boxes, w->boxes, r, w->sources);
-        slot->label_counts[row] = (uint32_t)boxes.count;
-        frame_render(w->frame, r, &pins.pictures, &boxes.cut, &target);
-        describe_sample(w, r, pins.pictures.tile[LAYER_BASE][0], &slot->samples[row]);
-    } else { /* never the leftovers of an earlier picture */
-        frame_render_empty(w->frame, size.width, size.height, &target);
-    }
-    unpin(w->loader, &pins);
-    return rc;
 }
 
 /* ---- workers -------------------------------------------------------------------------------------------------------- */
@@ -248,13 +107,16 @@ static void finish_row(struct ypk_loader *ld, struct slot *slot, uint32_t row, s
     }
 }
 
-static void add_times(ypk_loader_stats *stats, const struct frame_times *t) {
+static void add_counts(ypk_loader_stats *stats, const struct row_counts *counts) {
+    const struct frame_times *t = &counts->times;
     stats->read_seconds += (double)t->read * 1e-9;
     stats->decode_seconds += (double)t->decode * 1e-9;
     stats->resize_seconds += (double)t->resize * 1e-9;
     stats->warp_seconds += (double)t->warp * 1e-9;
     stats->colour_seconds += (double)t->colour * 1e-9;
     stats->write_seconds += (double)t->write * 1e-9;
+    stats->decodes += counts->decodes;
+    stats->substituted += counts->substituted;
 }
 
 static void *work(void *arg) {
@@ -279,11 +141,11 @@ static void *work(void *arg) {
         struct recipe recipe;
         struct error error = {0};
         plan_sample(plan, position, &recipe);
-        int rc = make_row(w, slot, row, &recipe, &error);
-        struct frame_times times = frame_take_times(w->frame);
+        int rc = row_maker_make(w->maker, slot, row, &recipe, &error);
+        struct row_counts counts = row_maker_take_counts(w->maker);
 
         pthread_mutex_lock(&ld->mutex);
-        add_times(&ld->stats, &times);
+        add_counts(&ld->stats, &counts);
         finish_row(ld, slot, row, (struct size_px){recipe.output_width, recipe.output_height}, rc, &error);
         if (--ld->busy == 0 && ld->paused)
             pthread_cond_signal(&ld->done);
@@ -307,19 +169,13 @@ static int start_thread(struct worker *w) {
 
 static int start_worker(struct ypk_loader *ld, struct worker *w, struct error *error) {
     w->loader = ld;
-    w->sources = calloc(1, sizeof *w->sources);
-    w->boxes = calloc((size_t)ld->config.layout.row_labels + 1, sizeof *w->boxes);
-    if (!w->sources || !w->boxes)
-        return error_set(error, ERR_MEMORY, "out of memory for a worker");
-    int rc = frame_create(&w->frame, ld->dataset, &ld->config.frame, error);
+    int rc = row_maker_create(&w->maker, ld->dataset, &ld->config, ld->window, error);
     if (rc != 0)
         return rc;
     rc = start_thread(w);
     if (rc != 0 && ld->started > 0 && ld->config.options.workers == 0) { /* a limit on threads costs speed only */
         ld->config.memory.workers = ld->started;
-        frame_destroy(&w->frame);
-        free(w->boxes);
-        free(w->sources);
+        row_maker_destroy(&w->maker);
         return 0;
     }
     if (rc != 0)
@@ -375,11 +231,8 @@ static void free_rest(struct ypk_loader *ld) {
 /* Batches that are held outlive the loader: the last release frees the rest. */
 static void destroy(struct ypk_loader *ld) {
     stop_workers(ld);
-    for (uint32_t i = 0; ld->workers && i < ld->config.memory.workers; i++) {
-        frame_destroy(&ld->workers[i].frame);
-        free(ld->workers[i].boxes);
-        free(ld->workers[i].sources);
-    }
+    for (uint32_t i = 0; ld->workers && i < ld->config.memory.workers; i++)
+        row_maker_destroy(&ld->workers[i].maker);
     free(ld->workers);
     window_destroy(&ld->window);
 
