@@ -72,6 +72,9 @@ struct device_ops {
     /* A named stretch of the calling thread's time, for timeline viewers. */
     void (*range_push)(struct device *device, const char *name);
     void (*range_pop)(struct device *device);
+
+    /* Keeps the stream at work for so long without using memory, as a training step of that length would. To measure with. */
+    int (*busy)(struct device *device, void *stream, double ms, struct error *error);
 };
 
 /* The device that "cpu", "host", "cuda" or "cuda:1" names: *ops NULL for host memory without a device ("cpu" or NULL).
