@@ -1,5 +1,7 @@
 #include "convert.h"
 
+#include "device_maths.h"
+
 #include <string.h>
 
 static void split(uint8_t *const planes[3], const uint8_t *interleaved, size_t count) {
@@ -49,42 +51,13 @@ size_t number_bytes(enum number_type type) {
     return type == NUMBER_U8 ? 1 : type == NUMBER_F32 ? 4 : 2;
 }
 
-static uint32_t bits_of(float v) {
-    uint32_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    return bits;
-}
-
-/* Drops the low `count` bits, to the nearest, halves to even. */
-static uint32_t round_bits(uint32_t bits, int count) {
-    const uint32_t odd = bits >> count & 1;
-    return (bits + ((UINT32_C(1) << (count - 1)) - 1) + odd) >> count;
-}
-
-static uint16_t to_bf16(float v) {
-    return (uint16_t)round_bits(bits_of(v), 16);
-}
-
-static uint16_t to_f16(float v) {
-    const uint32_t bits = bits_of(v), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
-    if (magnitude >= 0x47800000) /* 65536 and more, infinity */
-        return (uint16_t)(sign | 0x7c00);
-    if (magnitude >= 0x38800000) /* normal; rounding may carry up to infinity, which is right */
-        return (uint16_t)(sign | round_bits(magnitude - 0x38000000, 13));
-    const int shift = 126 - (int)(magnitude >> 23); /* subnormal: in units of 2^-24 */
-    if (shift > 24)
-        return (uint16_t)sign;
-    return (uint16_t)(sign | round_bits((magnitude & 0x7fffff) | 0x800000, shift));
-}
-
 void number_table_init(struct number_table *table, enum number_type type, float mean, float deviation) {
     table->type = type;
     for (int i = 0; i < 256; i++) {
-        const float v = ((float)i / 255.0f - mean) / deviation;
         if (type == NUMBER_F32)
-            table->of.single[i] = v;
+            table->of.single[i] = device_normalise((uint8_t)i, mean, deviation);
         else if (type != NUMBER_U8)
-            table->of.half[i] = type == NUMBER_F16 ? to_f16(v) : to_bf16(v);
+            table->of.half[i] = (uint16_t)device_number((uint8_t)i, type, mean, deviation);
     }
 }
 
