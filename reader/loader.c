@@ -15,12 +15,12 @@
 #include "plan.h"
 #include "row_maker.h"
 #include "slot.h"
+#include "thread.h"
 #include "window.h"
 #include "yolopack.h"
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -154,25 +154,12 @@ static void *work(void *arg) {
     return NULL;
 }
 
-/* Starts a thread that leaves signals to the caller's, but for those that are the thread's own fault. */
-static int start_thread(struct worker *w) {
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
-    sigset_t blocked, before;
-    sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
-        sigdelset(&blocked, faults[i]);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    int rc = pthread_create(&w->thread, NULL, work, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return rc;
-}
-
 static int start_worker(struct ypk_loader *ld, struct worker *w, struct error *error) {
     w->loader = ld;
     int rc = row_maker_create(&w->maker, ld->dataset, &ld->config, ld->window, error);
     if (rc != 0)
         return rc;
-    rc = start_thread(w);
+    rc = thread_start(&w->thread, work, w);
     if (rc != 0 && ld->started > 0 && ld->config.options.workers == 0) { /* a limit on threads costs speed only */
         ld->config.memory.workers = ld->started;
         row_maker_destroy(&w->maker);
