@@ -8,180 +8,16 @@
  * Work is handed out row by row in the order of the batches, so the oldest unfinished batch is always finished first and
  * there is nothing to steal. A free slot opens the next batch. What a row looks like depends on its position alone.
  */
+#include "loader_private.h"
+
 #include "api_error.h"
-#include "dataset.h"
 #include "loader.h"
-#include "loader_options.h"
 #include "plan.h"
-#include "row_maker.h"
-#include "slot.h"
-#include "thread.h"
-#include "window.h"
-#include "yolopack.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-struct worker {
-    struct ypk_loader *loader;
-    pthread_t thread;
-    struct row_maker *maker;
-};
-
-struct ypk_loader {
-    const struct ypk_dataset *dataset;
-    struct loader_config config;
-    struct window *window;
-    struct slot *slots;     /* [config.memory.slots] */
-    struct worker *workers; /* [config.memory.workers] */
-    uint32_t started;
-    int64_t batch_count; /* of all epochs; INT64_MAX without end */
-    pid_t pid;
-
-    pthread_mutex_t mutex; /* guards all below, and what slot.h says */
-    pthread_cond_t work;   /* workers wait: a slot became free, or the pause is over */
-    pthread_cond_t done;   /* the consumer waits: a batch is full, or no worker is at work */
-    struct slot **queue;   /* ring of slots at work or full, in the order of their batches */
-    uint32_t queue_first, queue_count;
-    int64_t next_batch; /* the next to be opened */
-    int64_t delivered;  /* the next to be delivered */
-    uint32_t busy;      /* workers at work on a row */
-    uint32_t held;      /* slots of batches that the consumer has */
-    bool paused, stopped, destroyed;
-    ypk_loader_stats stats;
-    uint64_t started_ns;
-};
-
-static uint64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* ---- workers -------------------------------------------------------------------------------------------------------- */
-
-/* The slot whose next row is to be done, opening the next batch if none is open; NULL: nothing to do now. */
-static struct slot *find_work(struct ypk_loader *ld) {
-    uint32_t slots = ld->config.memory.slots;
-    if (ld->paused)
-        return NULL;
-    if (ld->queue_count > 0) {
-        struct slot *last = ld->queue[(ld->queue_first + ld->queue_count - 1) % slots];
-        if (last->rows_handed < ld->config.layout.rows)
-            return last;
-    }
-    if (ld->next_batch >= ld->batch_count)
-        return NULL;
-    for (uint32_t i = 0; i < slots; i++) {
-        struct slot *slot = &ld->slots[i];
-        if (slot->state != SLOT_FREE)
-            continue;
-        slot->state = SLOT_FILLING;
-        slot->batch = ld->next_batch++;
-        slot->rows_handed = slot->rows_done = 0;
-        slot->error_code = 0;
-        memset(slot->label_counts, 0, ld->config.layout.rows * sizeof *slot->label_counts);
-        ld->queue[(ld->queue_first + ld->queue_count++) % slots] = slot;
-        if (ld->config.layout.rows > 1)
-            pthread_cond_broadcast(&ld->work);
-        return slot;
-    }
-    return NULL;
-}
-
-static void finish_row(struct ypk_loader *ld, struct slot *slot, uint32_t row, struct size_px size, int rc,
-                       const struct error *error) {
-    if (rc != 0 && (slot->error_code == 0 || row < slot->error_row)) {
-        slot->error_code = rc;
-        slot->error_row = row;
-        slot->error = *error;
-    }
-    slot->size = size;
-    if (++slot->rows_done == ld->config.layout.rows) {
-        slot->state = SLOT_READY;
-        pthread_cond_signal(&ld->done);
-    }
-}
-
-static void add_counts(ypk_loader_stats *stats, const struct row_counts *counts) {
-    const struct frame_times *t = &counts->times;
-    stats->read_seconds += (double)t->read * 1e-9;
-    stats->decode_seconds += (double)t->decode * 1e-9;
-    stats->resize_seconds += (double)t->resize * 1e-9;
-    stats->warp_seconds += (double)t->warp * 1e-9;
-    stats->colour_seconds += (double)t->colour * 1e-9;
-    stats->write_seconds += (double)t->write * 1e-9;
-    stats->decodes += counts->decodes;
-    stats->substituted += counts->substituted;
-}
-
-static void *work(void *arg) {
-    struct worker *w = arg;
-    struct ypk_loader *ld = w->loader;
-    const struct plan *plan = ld->config.plan;
-
-    pthread_mutex_lock(&ld->mutex);
-    while (!ld->stopped) {
-        struct slot *slot = find_work(ld);
-        if (!slot) {
-            uint64_t from = now_ns();
-            pthread_cond_wait(&ld->work, &ld->mutex);
-            ld->stats.idle_seconds += (double)(now_ns() - from) * 1e-9;
-            continue;
-        }
-        uint32_t row = slot->rows_handed++;
-        int64_t position = plan_rank_position(plan, ld->config.options.rank, slot->batch, row);
-        ld->busy++;
-        pthread_mutex_unlock(&ld->mutex);
-
-        struct recipe recipe;
-        struct error error = {0};
-        plan_sample(plan, position, &recipe);
-        int rc = row_maker_make(w->maker, slot, row, &recipe, &error);
-        struct row_counts counts = row_maker_take_counts(w->maker);
-
-        pthread_mutex_lock(&ld->mutex);
-        add_counts(&ld->stats, &counts);
-        finish_row(ld, slot, row, (struct size_px){recipe.output_width, recipe.output_height}, rc, &error);
-        if (--ld->busy == 0 && ld->paused)
-            pthread_cond_signal(&ld->done);
-    }
-    pthread_mutex_unlock(&ld->mutex);
-    return NULL;
-}
-
-static int start_worker(struct ypk_loader *ld, struct worker *w, struct error *error) {
-    w->loader = ld;
-    int rc = row_maker_create(&w->maker, ld->dataset, &ld->config, ld->window, error);
-    if (rc != 0)
-        return rc;
-    rc = thread_start(&w->thread, work, w);
-    if (rc != 0 && ld->started > 0 && ld->config.options.workers == 0) { /* a limit on threads costs speed only */
-        ld->config.memory.workers = ld->started;
-        row_maker_destroy(&w->maker);
-        return 0;
-    }
-    if (rc != 0)
-        return error_set_errno(error, rc, "cannot start worker thread %u of %u", ld->started + 1,
-                               ld->config.memory.workers);
-    ld->started++;
-    return 0;
-}
-
-static void stop_workers(struct ypk_loader *ld) {
-    pthread_mutex_lock(&ld->mutex);
-    ld->stopped = true;
-    pthread_cond_broadcast(&ld->work);
-    pthread_mutex_unlock(&ld->mutex);
-    if (ld->window)
-        window_cancel(ld->window);
-    for (uint32_t i = 0; i < ld->started; i++)
-        pthread_join(ld->workers[i].thread, NULL);
-}
 
 /* ---- life ----------------------------------------------------------------------------------------------------------- */
 
@@ -217,9 +53,7 @@ static void free_rest(struct ypk_loader *ld) {
 
 /* Batches that are held outlive the loader: the last release frees the rest. */
 static void destroy(struct ypk_loader *ld) {
-    stop_workers(ld);
-    for (uint32_t i = 0; ld->workers && i < ld->config.memory.workers; i++)
-        row_maker_destroy(&ld->workers[i].maker);
+    workers_stop(ld);
     free(ld->workers);
     window_destroy(&ld->window);
 
@@ -251,8 +85,8 @@ static int create(struct ypk_loader **out, const struct ypk_dataset *dataset, co
         ld->started_ns = now_ns();
         rc = allocate(ld, error);
     }
-    for (uint32_t i = 0; rc == 0 && i < ld->config.memory.workers; i++)
-        rc = start_worker(ld, &ld->workers[i], error);
+    if (rc == 0)
+        rc = workers_start(ld, error);
     if (rc != 0) {
         destroy(ld);
         return rc;
