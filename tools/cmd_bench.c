@@ -119,7 +119,7 @@ int cmd_bench(int argc, char **argv) {
         .option_count = loader_args_options(options, own, sizeof own / sizeof own[0], &b.loader),
         .operand_count = 1,
     };
-    if (!args_parse(&args, &spec, argc, argv, &exit_code))
+    if (!args_parse(&args, &spec, argc, argv, &exit_code) || !loader_args_augment(&b.loader, &spec, &exit_code))
         return exit_code;
     return run(args.operands[0], &b);
 }

@@ -345,7 +345,7 @@ int cmd_tune(int argc, char **argv) {
         .option_count = loader_args_options(options, own, sizeof own / sizeof own[0], &t.loader),
         .operand_count = 1,
     };
-    if (!args_parse(&args, &spec, argc, argv, &exit_code))
+    if (!args_parse(&args, &spec, argc, argv, &exit_code) || !loader_args_augment(&t.loader, &spec, &exit_code))
         return exit_code;
     t.pack = args.operands[0];
     return run(&t);

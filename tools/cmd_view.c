@@ -44,6 +44,7 @@ static int draw_batch(struct sheet *sheet, const struct view *v, const ypk_datas
     struct view_batch wish = {.epoch = (uint64_t)v->epoch, .columns = (uint64_t)v->columns};
     bool one = v->position >= 0;
     loader_args_apply(&v->loader, &wish.options);
+    loader_args_augment_text(wish.recipe, sizeof wish.recipe, &v->loader);
     wish.options.last_batch = v->last_batch < 0 ? YPK_LAST_AUTO : v->last_batch + YPK_LAST_WRAP;
     wish.options.epochs = (uint32_t)v->epochs;
     wish.options.close_mosaic = (uint32_t)(v->close_mosaic < v->epochs ? v->close_mosaic : v->epochs);
@@ -57,10 +58,10 @@ static int draw_batch(struct sheet *sheet, const struct view *v, const ypk_datas
         rc = sheet_write(sheet, v->output, error);
     if (rc == 0)
         printf("%s: epoch %" PRIu64 ", positions %" PRIu64 "-%" PRIu64 " as %s gets them: seed %" PRIu64
-               ", batch %u, imgsz %u; %ux%u px\n",
+               ", batch %u, imgsz %u%s; %ux%u px\n",
                v->output, wish.epoch, wish.position, wish.position + wish.count - 1,
                v->loader.eval ? "evaluation" : "training", wish.options.seed, wish.options.batch,
-               wish.options.image_size, sheet->picture.width, sheet->picture.height);
+               wish.options.image_size, wish.recipe, sheet->picture.width, sheet->picture.height);
     return rc;
 }
 
@@ -84,7 +85,7 @@ static int run(const char *pack, const struct view *v) {
 /* Options that would change nothing are refused. Returns 0, or the exit code. */
 static int check_options(const struct view *v, const struct args *args, const struct args_spec *spec) {
     static const char *const planned[] = {"epoch", "position", "batch-index", "batch", "imgsz", "seed", "fast"};
-    static const char *const training[] = {"epochs", "close-mosaic", "last-batch"};
+    static const char *const training[] = {"epochs", "close-mosaic", "last-batch", "augment", "hyp"};
     if (v->output == NULL)
         return args_mistake(spec, "where to? Name the picture, for example -o look.png");
     if (!sheet_can_write(v->output))
@@ -137,7 +138,8 @@ int cmd_view(int argc, char **argv) {
         .examples = "  yolopack view night.ypk -o look.png\n"
                     "  yolopack view night.ypk -o look.jpg --split val --first 4 --count 4\n"
                     "  yolopack view night.ypk -o batch.jpg --train --epoch 3 --batch-index 7\n"
-                    "  yolopack view night.ypk -o seen.png --train --epoch 3 --position 12\n",
+                    "  yolopack view night.ypk -o seen.png --train --epoch 3 --position 12\n"
+                    "  yolopack view night.ypk -o still.png --train --augment mosaic=0,degrees=10\n",
         .options = options,
         .option_count = loader_args_batch_options(options, own, sizeof own / sizeof own[0], &v.loader),
         .operand_count = 1,
@@ -145,5 +147,7 @@ int cmd_view(int argc, char **argv) {
     if (!args_parse(&args, &spec, argc, argv, &exit_code))
         return exit_code;
     exit_code = check_options(&v, &args, &spec);
+    if (exit_code == 0 && !loader_args_augment(&v.loader, &spec, &exit_code))
+        return exit_code;
     return exit_code ? exit_code : run(args.operands[0], &v);
 }

@@ -1,11 +1,15 @@
 #include "loader_args.h"
 
+#include "augment.h"
+#include "file.h"
+#include "output.h"
+
 #include <string.h>
 
 void loader_args_init(struct loader_args *a) {
     ypk_loader_options o;
     ypk_loader_options_init(&o, sizeof o);
-    *a = (struct loader_args){.batch = o.batch, .image_size = o.image_size, .channels = -1, .dtype = -1};
+    *a = (struct loader_args){.batch = o.batch, .image_size = o.image_size, .channels = -1, .dtype = -1, .recipe = o};
 }
 
 size_t loader_args_batch_options(struct args_option out[ARGS_OPTION_LIMIT], const struct args_option *own,
@@ -18,6 +22,10 @@ size_t loader_args_batch_options(struct args_option out[ARGS_OPTION_LIMIT], cons
         {"rect", 0, ARGS_FLAG, NULL, "with --eval: batches of similar shape", &a->rect, 0, 0},
         {"fast", 0, ARGS_FLAG, NULL, "decode JPEGs faster, not to the very bytes of cv2.imread", &a->fast, 0, 0},
         {"seed", 0, ARGS_INTEGER, "N", "of the plan", &a->seed, 0, INT64_MAX},
+        {"augment", 0, ARGS_TEXT, "NAME=X,...",
+         "augmentation of the training, by the loader's names: mosaic=0.5,degrees=10", &a->augment, 0, 0},
+        {"hyp", 0, ARGS_TEXT, "FILE", "the same from the YAML file of an Ultralytics training (args.yaml)", &a->hyp, 0,
+         0},
     };
     memcpy(out, own, own_count * sizeof *own);
     memcpy(out + own_count, shared, sizeof shared);
@@ -40,8 +48,64 @@ size_t loader_args_options(struct args_option out[ARGS_OPTION_LIMIT], const stru
     return count + sizeof shared / sizeof shared[0];
 }
 
+/* The option that is meant by a key of the file: "close_mosaic" is "--close-mosaic". */
+static const char *option_of(const struct args_spec *spec, const char *key) {
+    for (size_t i = 0; i < spec->option_count; i++) {
+        const char *name = spec->options[i].name;
+        size_t k = 0;
+        while (name[k] != '\0' && (name[k] == key[k] || (name[k] == '-' && key[k] == '_')))
+            k++;
+        if (name[k] == '\0' && key[k] == '\0')
+            return name;
+    }
+    return NULL;
+}
+
+static void tell_left_out(const struct loader_args *a, const struct args_spec *spec, const struct string_list *keys) {
+    if (keys->count > 0)
+        fprintf(stderr, "yolopack: %s: not taken from it:", a->hyp);
+    for (size_t i = 0; i < keys->count; i++) {
+        const char *option = option_of(spec, keys->items[i]);
+        fprintf(stderr, "%s ", i > 0 ? "," : "");
+        output_name(stderr, keys->items[i]);
+        if (option != NULL)
+            fprintf(stderr, " (--%s)", option);
+    }
+    if (keys->count > 0)
+        fprintf(stderr, "\n");
+}
+
+bool loader_args_augment(struct loader_args *a, const struct args_spec *spec, int *exit_code) {
+    struct string_list left_out = {0};
+    struct error error = {0};
+    int rc = 0;
+    if (a->eval && (a->augment != NULL || a->hyp != NULL)) {
+        *exit_code = args_mistake(spec, "--%s has no effect with --eval", a->augment != NULL ? "augment" : "hyp");
+        return false;
+    }
+    if (a->hyp != NULL)
+        rc = augment_read(&a->recipe, &left_out, a->hyp, &error);
+    if (rc == 0)
+        tell_left_out(a, spec, &left_out);
+    string_list_deinit(&left_out);
+    if (rc != 0) {
+        *exit_code = output_fail(&error);
+        return false;
+    }
+    if (a->augment != NULL && augment_parse(&a->recipe, a->augment, &error) != 0) {
+        *exit_code = args_mistake(spec, "--augment: %s", error.message);
+        return false;
+    }
+    return true;
+}
+
+void loader_args_augment_text(char *out, size_t size, const struct loader_args *a) {
+    snprintf(out, size, "%s%s%s%s", a->hyp != NULL ? ", " : "", a->hyp != NULL ? path_base(a->hyp) : "",
+             a->augment != NULL ? ", " : "", a->augment != NULL ? a->augment : "");
+}
+
 void loader_args_apply(const struct loader_args *a, ypk_loader_options *out) {
-    ypk_loader_options_init(out, sizeof *out);
+    *out = a->recipe;
     out->batch = (uint32_t)a->batch;
     out->image_size = (uint32_t)a->image_size;
     out->channels = a->channels < 0 ? YPK_CHANNELS_AUTO : a->channels + YPK_CHANNELS_RGB;

@@ -14,6 +14,8 @@ struct loader_args {
     uint64_t memory_limit;
     int channels, dtype; /* choices, -1 while not given */
     bool eval, rect, fast;
+    const char *augment, *hyp; /* as on the command line */
+    ypk_loader_options recipe; /* the defaults, changed by both */
 };
 
 /* The library's defaults. */
@@ -26,6 +28,13 @@ size_t loader_args_batch_options(struct args_option out[ARGS_OPTION_LIMIT], cons
 /* The same, and then those that say what tensors they come in and how they are made. */
 size_t loader_args_options(struct args_option out[ARGS_OPTION_LIMIT], const struct args_option *own, size_t own_count,
                            struct loader_args *a);
+
+/* Reads --hyp and --augment, in that order, and says on stderr which keys of the file were not used. False with the exit
+ * code of the command, when something is wrong with them. */
+bool loader_args_augment(struct loader_args *a, const struct args_spec *spec, int *exit_code);
+
+/* Both as text for titles: ", hyp.yaml, mosaic=0.5", "" if neither is given. */
+void loader_args_augment_text(char *out, size_t size, const struct loader_args *a);
 
 /* The loader's options as asked for. */
 void loader_args_apply(const struct loader_args *a, ypk_loader_options *out);

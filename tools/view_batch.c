@@ -135,10 +135,10 @@ static int draw(const struct view *v, struct view_batch *wish, ypk_loader *loade
     int side = wish->count > 1 ? PANEL_SIDE : (int)wish->options.image_size;
     side = side < PANEL_SIDE ? PANEL_SIDE : side > LARGE_PANEL_SIDE ? LARGE_PANEL_SIDE : side;
     int panels = info.modalities == (YPK_RGB | YPK_IR) ? 2 : 1;
-    char title[128];
-    snprintf(title, sizeof title, "%s, epoch %" PRIu64 ": seed %" PRIu64 ", batch %u, imgsz %u",
+    char title[128 + sizeof wish->recipe];
+    snprintf(title, sizeof title, "%s, epoch %" PRIu64 ": seed %" PRIu64 ", batch %u, imgsz %u%s",
              v->letterboxed ? "evaluation" : "training", wish->epoch, wish->options.seed, wish->options.batch,
-             wish->options.image_size);
+             wish->options.image_size, wish->recipe);
     rc = sheet_init(v->sheet, wish->count, wish->columns, panels, side, side, title, error);
     return rc ? rc : draw_batches(v, wish, loader, error);
 }

@@ -10,6 +10,7 @@ struct view_batch {
     uint64_t epoch, position;   /* of the first sample, in its epoch */
     uint64_t count;
     uint64_t columns; /* 0: chosen */
+    char recipe[200]; /* what the title adds of the augmentation: "", ", mosaic=0.5" */
 };
 
 /* Cuts the wish to what the epoch has and draws. `sheet` is the caller's to deinit, also after a failure. */

@@ -80,4 +80,32 @@ expect 2 "$YOLOPACK" view "$pack" -o "$work/no.png" --train --eval
 expect 2 "$YOLOPACK" view "$pack" -o "$work/no.png" --train --rect
 expect 2 "$YOLOPACK" view "$pack" -o "$work/no.png" --eval --epochs 3
 expect 2 "$YOLOPACK" view "$pack" -o "$work/no.png" --train --position 1 --batch-index 0
+
+# with the augmentation of a training of one's own
+expect 0 "$YOLOPACK" view "$pack" -o "$work/still.png" --train -e 3 -p 6 --batch 4 --imgsz 128 --augment mosaic=0,degrees=10
+says out "imgsz 128, mosaic=0,degrees=10;"
+cmp -s "$work/one.png" "$work/still.png" && fail "--augment changes nothing"
+cat >"$work/args.yaml" <<'END'
+epochs: 300
+close_mosaic: 10
+lr0: 0.01
+mosaic: 1.0
+degrees: 10.0
+erasing: 0.4
+END
+expect 0 "$YOLOPACK" view "$pack" -o "$work/hyp.png" --train -e 3 -p 6 --batch 4 --imgsz 128 --hyp "$work/args.yaml" \
+    --augment mosaic=0
+says err "not taken from it: epochs (--epochs), close_mosaic (--close-mosaic), lr0, erasing"
+says out ", args.yaml, mosaic=0;"
+expect 0 "$YOLOPACK" bench "$pack" --batch 4 --imgsz 128 --seconds 1 --augment mosaic=0.5 --json
+expect 2 "$YOLOPACK" bench "$pack" --batch 4 --imgsz 128 --seconds 1 --augment degrees=200
+says err "degrees is 200: it must be 0 to 180"
+expect 2 "$YOLOPACK" tune "$pack" --batch 4 --imgsz 128 --seconds 1 --augment mosiac=0
+says err "did you mean mosaic?"
+expect 2 "$YOLOPACK" view "$pack" -o "$work/no.png" --train --augment copy_paste=0.3
+says err "copy_paste is 0.3"
+expect 2 "$YOLOPACK" bench "$pack" --eval --augment mosaic=0
+says err "--augment has no effect with --eval"
+expect 2 "$YOLOPACK" view "$pack" -o "$work/no.png" --hyp "$work/args.yaml"
+expect 3 "$YOLOPACK" view "$pack" -o "$work/no.png" --train --hyp "$work/none.yaml"
 [ ! -e "$work/no.png" ] || fail "a picture was written after a mistake"
