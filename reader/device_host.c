@@ -135,6 +135,14 @@ static void host_range_pop(struct device *device) {
     (void)device;
 }
 
+static int host_busy(struct device *device, void *stream, double ms, struct error *error) {
+    struct timespec left = {(time_t)(ms * 1e-3), (long)(ms * 1e6) % 1000000000};
+    (void)device, (void)stream, (void)error;
+    while (nanosleep(&left, &left) != 0)
+        ;
+    return 0;
+}
+
 const struct device_ops device_host = {
     .name = "host",
     .dlpack_type = 1,
@@ -158,4 +166,5 @@ const struct device_ops device_host = {
     .check_stream = host_check_stream,
     .range_push = host_range_push,
     .range_pop = host_range_pop,
+    .busy = host_busy,
 };
