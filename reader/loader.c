@@ -123,14 +123,6 @@ static int check_process(const struct ypk_loader *ld, struct error *error) {
                                            "the parent. Make one in the child");
 }
 
-/* Empty rows are at the end of a batch. A single rank's last batch is just shorter; several ranks keep their shape. */
-static uint32_t shown_rows(const struct ypk_loader *ld, const struct slot *slot) {
-    uint32_t rows = ld->config.layout.rows;
-    while (ld->config.options.world == 1 && rows > 1 && !slot->samples[rows - 1].valid)
-        rows--;
-    return rows;
-}
-
 static void deliver(struct ypk_loader *ld, struct slot *slot, ypk_batch *out) {
     uint64_t per_epoch = plan_batches_per_epoch(ld->config.plan);
     slot->state = SLOT_HELD;
@@ -189,8 +181,7 @@ static int next(struct ypk_loader *ld, ypk_batch *out, struct error *error) {
     pthread_mutex_unlock(&ld->mutex);
     if (rc != 0)
         return rc;
-    uint32_t rows = shown_rows(ld, slot);
-    slot_describe(slot, out, rows, slot_collate(slot));
+    slot_describe(slot, out, slot_shown_rows(slot), slot_collate(slot));
     pthread_mutex_lock(&ld->mutex);
     ld->stats.batches++;
     ld->stats.samples += out->valid_count;

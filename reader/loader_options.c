@@ -164,6 +164,7 @@ static void fill_layout(struct loader_config *c, const struct ypk_dataset *datas
     c->layout.interleaved = o->layout == YPK_NHWC;
     c->layout.type = (enum number_type)o->dtype;
     c->layout.rows = o->batch;
+    c->layout.whole = o->world > 1; /* one rank's last batch is just shorter; several keep their shape */
     c->layout.largest = plan_max_output(c->plan);
     c->layout.row_labels = dataset->index.max_label_count * pictures_a_sample(o);
 

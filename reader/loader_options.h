@@ -16,6 +16,7 @@ struct batch_layout {
     int rgb_channels, ir_channels; /* 0, 3; 0, 1, 3 */
     bool two;                      /* IR in a tensor of its own */
     bool interleaved;              /* NHWC */
+    bool whole;                    /* empty rows at the end are shown too */
     enum number_type type;
     uint32_t rows;          /* samples */
     struct size_px largest; /* of any batch, px */

@@ -7,52 +7,53 @@
 #define ALIGNMENT 64
 #define ROW_SLACK 64 /* the vector code may write past the end of the last row */
 
-/* Offsets of the parts in the slot's memory. */
-struct parts {
-    size_t label_batch, label_class, label_box, label_counts, samples, second, total;
-};
-
 static size_t tensor_bytes(const struct batch_layout *l, int channels, struct size_px size) {
     return (size_t)l->rows * (size_t)channels * size.width * size.height * number_bytes(l->type);
 }
 
-static struct parts find_parts(const struct batch_layout *l) {
+int slot_channels(const struct batch_layout *l, int which) {
+    if (which == 0)
+        return l->two ? l->rgb_channels : l->rgb_channels + l->ir_channels;
+    return which == 1 && l->two ? l->ir_channels : 0;
+}
+
+struct slot_parts slot_parts(const struct batch_layout *l) {
     size_t labels = (size_t)l->rows * l->row_labels;
-    int first = l->two ? l->rgb_channels : l->rgb_channels + l->ir_channels;
-    struct parts p;
-    p.second = align_up(tensor_bytes(l, first, l->largest), ALIGNMENT);
-    size_t images = p.second + (l->two ? tensor_bytes(l, l->ir_channels, l->largest) : 0) + ROW_SLACK;
+    struct slot_parts p;
+    p.second = align_up(tensor_bytes(l, slot_channels(l, 0), l->largest), ALIGNMENT);
+    size_t images = p.second + tensor_bytes(l, slot_channels(l, 1), l->largest) + ROW_SLACK;
     p.label_box = align_up(images, ALIGNMENT);
     p.label_class = p.label_box + labels * 4 * sizeof(float);
     p.label_batch = p.label_class + labels * sizeof(float);
-    p.label_counts = p.label_batch + labels * sizeof(float);
-    p.samples = align_up(p.label_counts + l->rows * sizeof(uint32_t), ALIGNMENT);
+    p.label_end = p.label_batch + labels * sizeof(float);
+    p.samples = align_up(p.label_end + l->rows * sizeof(uint32_t), ALIGNMENT);
     p.total = align_up(p.samples + l->rows * sizeof(ypk_batch_sample), 4096);
     return p;
 }
 
 size_t slot_bytes(const struct batch_layout *layout) {
-    return find_parts(layout).total;
+    return slot_parts(layout).total;
 }
 
 int slot_init(struct slot *slot, const struct batch_layout *layout, void *owner, struct error *error) {
-    struct parts p = find_parts(layout);
+    struct slot_parts p = slot_parts(layout);
     void *memory = mmap(NULL, p.total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return error_set(error, ERR_MEMORY, "out of memory for a batch of %zu MB", p.total >> 20);
     madvise(memory, p.total, MADV_HUGEPAGE);
-    *slot = (struct slot){.layout = layout, .owner = owner, .memory = memory, .images = memory};
+    *slot = (struct slot){
+        .layout = layout, .owner = owner, .device_type = YPK_DEVICE_CPU, .memory = memory, .images = memory};
     slot->label_box = (float(*)[4])(void *)(slot->memory + p.label_box);
     slot->label_class = (float *)(void *)(slot->memory + p.label_class);
     slot->label_batch = (float *)(void *)(slot->memory + p.label_batch);
-    slot->label_counts = (uint32_t *)(void *)(slot->memory + p.label_counts);
+    slot->label_counts = (uint32_t *)(void *)(slot->memory + p.label_end);
     slot->samples = (ypk_batch_sample *)(void *)(slot->memory + p.samples);
     return 0;
 }
 
 void slot_deinit(struct slot *slot) {
     if (slot->memory)
-        munmap(slot->memory, find_parts(slot->layout).total);
+        munmap(slot->memory, slot_parts(slot->layout).total);
     *slot = (struct slot){0};
 }
 
@@ -70,11 +71,11 @@ static uint8_t *place_channels(const struct batch_layout *l, uint8_t *tensor, ui
 struct frame_target slot_target(const struct slot *slot, uint32_t row, struct size_px size) {
     const struct batch_layout *l = slot->layout;
     struct frame_target t = {.ir_channels = l->ir_channels};
-    int together = l->two ? l->rgb_channels : l->rgb_channels + l->ir_channels;
+    int together = slot_channels(l, 0);
     if (l->rgb_channels)
         t.rgb = place_channels(l, slot->images, row, together, 0, size, &t.rgb_plane, &t.rgb_row, &t.rgb_step);
     if (l->ir_channels && l->two)
-        t.ir = place_channels(l, slot->images + find_parts(l).second, row, l->ir_channels, 0, size, &t.ir_plane,
+        t.ir = place_channels(l, slot->images + slot_parts(l).second, row, l->ir_channels, 0, size, &t.ir_plane,
                               &t.ir_row, &t.ir_step);
     else if (l->ir_channels)
         t.ir =
@@ -98,10 +99,21 @@ uint32_t slot_collate(struct slot *slot) {
     return count;
 }
 
-static void describe_tensor(ypk_tensor *out, const struct batch_layout *l, uint8_t *data, uint32_t count, int channels,
-                            struct size_px size) {
-    int64_t c = channels, h = size.height, w = size.width;
-    *out = (ypk_tensor){.data = data, .dtype = (int)l->type, .dims = 4};
+uint32_t slot_shown_rows(const struct slot *slot) {
+    uint32_t rows = slot->layout->rows;
+    while (!slot->layout->whole && rows > 1 && !slot->samples[rows - 1].valid)
+        rows--;
+    return rows;
+}
+
+static void describe_tensor(ypk_tensor *out, const struct slot *slot, int which, uint32_t count) {
+    const struct batch_layout *l = slot->layout;
+    int64_t c = slot_channels(l, which), h = slot->size.height, w = slot->size.width;
+    *out = (ypk_tensor){.data = slot->images + (which ? slot_parts(l).second : 0),
+                        .dtype = (int)l->type,
+                        .dims = 4,
+                        .device_type = slot->device_type,
+                        .device_id = slot->device_id};
     int64_t shape[2][4] = {{count, c, h, w}, {count, h, w, c}};
     memcpy(out->shape, shape[l->interleaved], sizeof out->shape);
     out->strides[3] = 1;
@@ -110,12 +122,9 @@ static void describe_tensor(ypk_tensor *out, const struct batch_layout *l, uint8
 }
 
 void slot_describe(const struct slot *slot, ypk_batch *out, uint32_t count, uint32_t label_count) {
-    const struct batch_layout *l = slot->layout;
-    int first = l->two ? l->rgb_channels : l->rgb_channels + l->ir_channels;
-    out->image_count = l->two ? 2 : 1;
-    describe_tensor(&out->images[0], l, slot->images, count, first, slot->size);
-    if (l->two)
-        describe_tensor(&out->images[1], l, slot->images + find_parts(l).second, count, l->ir_channels, slot->size);
+    out->image_count = slot->layout->two ? 2 : 1;
+    for (int i = 0; i < out->image_count; i++)
+        describe_tensor(&out->images[i], slot, i, count);
     out->sample_count = count;
     out->samples = slot->samples;
     for (uint32_t row = 0; row < count; row++)

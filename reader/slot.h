@@ -7,14 +7,21 @@
 #include "loader_options.h"
 #include "yolopack.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_HELD };
+/* SENDING: the transfer thread has it, and a device copies from it. */
+enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_SENDING, SLOT_HELD };
+
+struct transfer;
 
 struct slot {
     const struct batch_layout *layout;
-    void *owner; /* the loader */
+    void *owner;                /* the loader */
+    struct transfer *transfer;  /* of a batch that is on a device: what it goes back to; NULL: host memory */
+    int device_type, device_id; /* as DLPack counts them */
+    bool pinned;
 
     /* guarded by the loader's mutex */
     enum slot_state state;
@@ -24,6 +31,7 @@ struct slot {
     int error_code;      /* of the first row that failed */
     uint32_t error_row;
     struct error error;
+    uint64_t full_ns; /* when the last row was done */
 
     /* written by the worker of each row, read when all are done */
     struct size_px size;              /* of this batch, px */
@@ -35,6 +43,14 @@ struct slot {
     uint8_t *memory;
 };
 
+/* Offsets of the parts in a batch's memory. The labels lie one array behind the other, each with room for all. */
+struct slot_parts {
+    size_t second; /* the second tensor */
+    size_t label_box, label_class, label_batch, label_end;
+    size_t samples, total;
+};
+struct slot_parts slot_parts(const struct batch_layout *layout);
+
 size_t slot_bytes(const struct batch_layout *layout);
 int slot_init(struct slot *slot, const struct batch_layout *layout, void *owner, struct error *error);
 void slot_deinit(struct slot *slot);
@@ -44,6 +60,12 @@ struct frame_target slot_target(const struct slot *slot, uint32_t row, struct si
 
 /* Joins the rows' labels to flat arrays, in the order of the rows; returns how many. */
 uint32_t slot_collate(struct slot *slot);
+
+/* Rows to be shown of a full slot: the empty ones at the end only where batches keep their shape. */
+uint32_t slot_shown_rows(const struct slot *slot);
+
+/* Channels of tensor `which`; 0 if there is none. */
+int slot_channels(const struct batch_layout *layout, int which);
 
 /* Describes a full slot to the consumer. `count` rows are shown. */
 void slot_describe(const struct slot *slot, ypk_batch *out, uint32_t count, uint32_t label_count);

@@ -45,6 +45,7 @@ static void finish_row(struct ypk_loader *ld, struct slot *slot, uint32_t row, s
     slot->size = size;
     if (++slot->rows_done == ld->config.layout.rows) {
         slot->state = SLOT_READY;
+        slot->full_ns = now_ns();
         pthread_cond_signal(&ld->done);
     }
 }

@@ -277,12 +277,16 @@ YPK_API int ypk_loader_create(ypk_loader **out, const ypk_dataset *dataset, cons
  * released, at the same time on another thread if need be. */
 YPK_API void ypk_loader_destroy(ypk_loader **loader);
 
+enum { YPK_DEVICE_CPU = 1, YPK_DEVICE_CUDA = 2 }; /* DLPack's numbers */
+
 typedef struct ypk_tensor {
-    void *data;         /* 64-byte aligned */
+    void *data;         /* 64-byte aligned; memory of the device */
     int dtype;          /* YPK_U8 … */
     int dims;           /* 4 */
     int64_t shape[4];   /* NCHW or NHWC */
     int64_t strides[4]; /* in numbers, not bytes */
+    int device_type;    /* YPK_DEVICE_* */
+    int device_id;      /* which of them */
 } ypk_tensor;
 
 typedef struct ypk_batch_sample {
