@@ -1,5 +1,6 @@
 #include "warp.h"
 
+#include "axis_rows.h"
 #include "nearest.h"
 #include "warp_rows.h"
 
@@ -10,13 +11,18 @@
 
 #define GRID 32         /* positions a pixel */
 #define AFFINE_ONE 1024 /* OpenCV adds up affine positions in 1/1024 px */
-#define GROUP_BYTES 16
-#define ROW_PAD 64 /* entries: blend may read that far */
+#define RUNS_MAX (2 * WARP_TILES + 1)
 
 enum path { PATH_AXIS, PATH_AFFINE, PATH_PERSPECTIVE };
 
+/* Groups of columns that one piece of a canvas row serves alone, or (piece below 0) several and the fill together. */
+struct run {
+    int begin, end, piece;
+};
+
 struct warp {
     const struct warp_rows *rows;
+    const struct axis_rows *axis_rows;
     int frame_width_limit, canvas_width_limit;
 
     struct warp_source source;
@@ -24,17 +30,21 @@ struct warp {
     enum path path;
     int width, height;
 
-    /* Scale and translation. */
-    struct warp_columns columns;
+    /* Scale and translation. Tiles are ordered from left to right. */
+    const struct axis_rows *axis; /* that can resample these columns */
+    struct axis_columns columns;
     int32_t *last; /* per group: the last canvas column that it reads */
     int group_count;
-    void (*resample)(uint16_t *, const uint8_t *, int, const struct warp_columns *, int, int);
     int tile_begin[WARP_TILES], tile_end[WARP_TILES]; /* groups that a tile's rows serve alone */
     int left, right;                                  /* canvas columns of all tiles: left <= x < right */
-    uint16_t *resampled[2];                           /* two canvas rows at the frame's columns, [plane][row_pitch] */
+    struct axis_line line;                            /* the canvas row being resampled */
+    unsigned line_tiles;                              /* bits of the tiles that `line` and `runs` are made of */
+    int piece_tile[WARP_TILES];
+    struct run runs[RUNS_MAX];
+    int run_count;
+    uint16_t *resampled[2]; /* two canvas rows at the frame's columns, [plane][row_pitch] */
     int resampled_y[2];
     size_t row_pitch; /* entries */
-    uint8_t *line;    /* a piece of one canvas row */
 
     /* Any other matrix. */
     int32_t *xs, *ys;             /* positions of a row, 1/32 px */
@@ -53,16 +63,16 @@ static void *carve(uint8_t *memory, size_t *at, size_t bytes) {
 
 /* Hands out the scratch, or with `memory` NULL only counts it. */
 static size_t lay_out(struct warp *w, uint8_t *memory) {
-    const size_t columns = w->row_pitch, groups = columns / WARP_GROUP;
+    const size_t columns = w->row_pitch, groups = columns / (size_t)w->axis_rows->group;
     size_t at = 0;
     w->columns.first = carve(memory, &at, columns * sizeof(int32_t));
     w->columns.base = carve(memory, &at, groups * sizeof(int32_t));
+    w->columns.span = carve(memory, &at, groups * sizeof(uint64_t));
     w->columns.shuffle = carve(memory, &at, columns * 2);
     w->columns.weight = carve(memory, &at, columns * 2);
     w->last = carve(memory, &at, groups * sizeof(int32_t));
     for (int i = 0; i < 2; i++)
         w->resampled[i] = carve(memory, &at, WARP_PLANES * columns * sizeof(uint16_t));
-    w->line = carve(memory, &at, (size_t)w->canvas_width_limit + 4 * GROUP_BYTES);
     w->xs = carve(memory, &at, columns * sizeof(int32_t));
     w->ys = carve(memory, &at, columns * sizeof(int32_t));
     w->column_x = carve(memory, &at, columns * sizeof(int32_t));
@@ -79,6 +89,17 @@ static const struct warp_rows *rows_for(enum cpu_level level) {
     return &warp_rows_plain;
 }
 
+static const struct axis_rows *axis_rows_for(enum cpu_level level) {
+#if defined(__x86_64__)
+    if (level >= CPU_AVX512)
+        return &axis_rows_avx512;
+    if (level >= CPU_AVX2)
+        return &axis_rows_avx2;
+#endif
+    (void)level;
+    return &axis_rows_plain;
+}
+
 int warp_create(struct warp **out, int frame_width, int canvas_width, enum cpu_level level, struct error *error) {
     *out = NULL;
     if (frame_width < 1 || canvas_width < 1 || frame_width > WARP_LIMIT || canvas_width > WARP_LIMIT)
@@ -88,9 +109,11 @@ int warp_create(struct warp **out, int frame_width, int canvas_width, enum cpu_l
     if (!w)
         return error_set(error, ERR_MEMORY, "out of memory");
     w->rows = rows_for(level);
+    w->axis_rows = axis_rows_for(level);
+    w->columns.group = w->axis_rows->group;
     w->frame_width_limit = frame_width;
     w->canvas_width_limit = canvas_width;
-    w->row_pitch = ((size_t)frame_width + ROW_PAD - 1) / ROW_PAD * ROW_PAD;
+    w->row_pitch = ((size_t)frame_width + AXIS_PAD - 1) / AXIS_PAD * AXIS_PAD;
     w->memory = aligned_alloc(64, lay_out(w, NULL));
     if (!w->memory) {
         free(w);
@@ -148,33 +171,33 @@ static int clamp(int v, int low, int high) {
  * column after: both taps are fill. */
 static void place_columns(struct warp *w) {
     const int32_t origin = affine_int(w->inverse[2] * AFFINE_ONE) + AFFINE_ONE / GRID / 2;
-    const int padded = w->group_count * WARP_GROUP;
-    for (int i = 0; i < padded; i++) {
+    for (int i = 0; i < w->group_count * w->columns.group; i++) {
         const int x = i < w->width ? i : w->width - 1;
         const int32_t position = (origin + affine_int(w->inverse[0] * x * AFFINE_ONE)) >> 5;
         const int weight = position & (GRID - 1);
         w->columns.first[i] = clamp(position >> 5, w->left - 2, w->right);
-        w->columns.weight[2 * i] = (uint8_t)(GRID - weight);
-        w->columns.weight[2 * i + 1] = (uint8_t)weight;
+        w->columns.weight[2 * i] = (uint8_t)(2 * (GRID - weight));
+        w->columns.weight[2 * i + 1] = (uint8_t)(2 * weight);
     }
 }
 
 /* Columns never go back (the scale is positive), so the first of a group is its leftmost. */
-static bool group_columns(struct warp *w) {
-    bool narrow = true;
+static void group_columns(struct warp *w) {
+    struct axis_columns *const c = &w->columns;
+    c->is_narrow = true;
     for (int g = 0; g < w->group_count; g++) {
-        const int32_t *const first = w->columns.first + g * WARP_GROUP;
-        const int span = first[WARP_GROUP - 1] + 2 - first[0];
-        w->columns.base[g] = first[0];
-        w->last[g] = first[0] + (span > GROUP_BYTES ? span : GROUP_BYTES) - 1;
-        narrow = narrow && span <= GROUP_BYTES;
-        for (int i = 0; narrow && i < WARP_GROUP; i++) {
-            uint8_t *const tap = w->columns.shuffle + 2 * (g * WARP_GROUP + i);
+        const int32_t *const first = c->first + g * c->group;
+        const int span = first[c->group - 1] + 2 - first[0];
+        c->base[g] = first[0];
+        w->last[g] = first[0] + (span > w->axis_rows->load ? span : w->axis_rows->load) - 1;
+        c->is_narrow = c->is_narrow && span <= w->axis_rows->reach;
+        c->span[g] = ~UINT64_C(0) >> (span < 64 ? 64 - span : 0);
+        for (int i = 0; c->is_narrow && i < c->group; i++) {
+            uint8_t *const tap = c->shuffle + 2 * (g * c->group + i);
             tap[0] = (uint8_t)(first[i] - first[0]);
             tap[1] = (uint8_t)(first[i] - first[0] + 1);
         }
     }
-    return narrow;
 }
 
 static void assign_groups(struct warp *w) {
@@ -191,19 +214,14 @@ static void assign_groups(struct warp *w) {
     }
 }
 
-static void begin_axis(struct warp *w) {
-    w->left = w->source.tile_count ? INT_MAX : 0;
-    w->right = 0;
-    for (int i = 0; i < w->source.tile_count; i++) {
-        const struct warp_tile *const t = &w->source.tile[i];
-        w->left = t->x < w->left ? t->x : w->left;
-        w->right = t->x + t->width > w->right ? t->x + t->width : w->right;
+static void order_tiles(struct warp_source *source) {
+    for (int i = 1; i < source->tile_count; i++) {
+        const struct warp_tile t = source->tile[i];
+        int at = i;
+        for (; at > 0 && source->tile[at - 1].x > t.x; at--)
+            source->tile[at] = source->tile[at - 1];
+        source->tile[at] = t;
     }
-    w->group_count = (w->width + 2 * WARP_GROUP - 1) / (2 * WARP_GROUP) * 2;
-    place_columns(w);
-    w->resample = group_columns(w) ? w->rows->resample : warp_rows_plain.resample;
-    assign_groups(w);
-    w->resampled_y[0] = w->resampled_y[1] = INT_MIN;
 }
 
 static bool has_row(const struct warp_tile *t, int y) {
@@ -214,56 +232,47 @@ static const uint8_t *tile_row(const struct warp_tile *t, int plane, int y) {
     return t->plane[plane] + (size_t)(y - t->y) * t->stride;
 }
 
-/* Resamples groups that more than one tile, or the fill, has a part in: their piece of the canvas row is put together
- * first. */
-static void resample_pieces(struct warp *w, uint16_t *dst, int plane, int y, int begin, int end) {
-    const int from = w->columns.base[begin], to = w->last[end - 1] + 1;
-    memset(w->line, w->source.fill, (size_t)(to - from));
-    for (int i = 0; i < w->source.tile_count; i++) {
-        const struct warp_tile *const t = &w->source.tile[i];
-        const int left = t->x > from ? t->x : from, right = t->x + t->width < to ? t->x + t->width : to;
-        if (has_row(t, y) && left < right)
-            memcpy(w->line + (left - from), tile_row(t, plane, y) + (left - t->x), (size_t)(right - left));
-    }
-    w->resample(dst, w->line, from, &w->columns, begin, end);
+static void add_run(struct warp *w, int begin, int end, int piece) {
+    if (begin < end)
+        w->runs[w->run_count++] = (struct run){begin, end, piece};
 }
 
-static void fill_row(struct warp *w, uint16_t *dst) {
-    for (int i = 0; i < w->group_count * WARP_GROUP; i++)
-        dst[i] = (uint16_t)(w->source.fill * GRID);
-}
-
-/* The tile with the leftmost run of groups that begins at `begin` or later, among those that have the row. */
-static const struct warp_tile *next_tile(const struct warp *w, int y, int begin, int *index) {
-    *index = -1;
-    for (int i = 0; i < w->source.tile_count; i++)
-        if (has_row(&w->source.tile[i], y) && w->tile_begin[i] >= begin && w->tile_end[i] > w->tile_begin[i] &&
-            (*index < 0 || w->tile_begin[i] < w->tile_begin[*index]))
-            *index = i;
-    return *index < 0 ? NULL : &w->source.tile[*index];
-}
-
-static bool row_is_fill(const struct warp *w, int y) {
-    for (int i = 0; i < w->source.tile_count; i++)
-        if (has_row(&w->source.tile[i], y))
-            return false;
-    return true;
-}
-
-static void resample_plane(struct warp *w, uint16_t *dst, int plane, int y) {
+/* What rows consist of that these tiles and no others have. */
+static void choose_runs(struct warp *w, unsigned tiles) {
     int at = 0;
-    while (at < w->group_count) {
-        int index;
-        const struct warp_tile *const t = next_tile(w, y, at, &index);
-        const int begin = t ? w->tile_begin[index] : w->group_count;
-        if (begin > at)
-            resample_pieces(w, dst, plane, y, at, begin);
-        at = begin;
-        if (t) {
-            w->resample(dst, tile_row(t, plane, y), t->x, &w->columns, begin, w->tile_end[index]);
-            at = w->tile_end[index];
+    w->line_tiles = tiles;
+    w->line.piece_count = w->run_count = 0;
+    for (int i = 0; i < w->source.tile_count; i++) {
+        if (!(tiles >> i & 1))
+            continue;
+        const struct warp_tile *const t = &w->source.tile[i];
+        const int piece = w->line.piece_count++;
+        w->line.piece[piece].from = t->x;
+        w->line.piece[piece].to = t->x + t->width;
+        w->piece_tile[piece] = i;
+        if (w->tile_begin[i] < w->tile_end[i]) {
+            add_run(w, at, w->tile_begin[i], -1);
+            add_run(w, w->tile_begin[i], w->tile_end[i], piece);
+            at = w->tile_end[i];
         }
     }
+    add_run(w, at, w->group_count, -1);
+}
+
+static unsigned tiles_with_row(const struct warp *w, int y) {
+    unsigned tiles = 0;
+    for (int i = 0; i < w->source.tile_count; i++)
+        tiles |= (unsigned)has_row(&w->source.tile[i], y) << i;
+    return tiles;
+}
+
+static void place_line(struct warp *w, int y) {
+    const unsigned tiles = tiles_with_row(w, y);
+    if (tiles != w->line_tiles)
+        choose_runs(w, tiles);
+    for (int i = 0; i < w->line.piece_count; i++)
+        for (int p = 0; p < w->line.plane_count; p++)
+            w->line.piece[i].plane[p] = tile_row(&w->source.tile[w->piece_tile[i]], p, y);
 }
 
 /* The slot that holds canvas row y at the frame's columns; `keep` is the slot that may not be thrown out, or -1. */
@@ -272,27 +281,52 @@ static int resampled_row(struct warp *w, int y, int keep) {
         if (w->resampled_y[i] == y)
             return i;
     const int slot = keep >= 0 ? 1 - keep : w->resampled_y[0] > w->resampled_y[1];
-    const bool is_fill = row_is_fill(w, y);
-    for (int p = 0; p < w->source.plane_count; p++) {
-        uint16_t *const dst = w->resampled[slot] + (size_t)p * w->row_pitch;
-        if (is_fill)
-            fill_row(w, dst);
+    uint16_t *const dst = w->resampled[slot];
+    place_line(w, y);
+    for (const struct run *r = w->runs; r < w->runs + w->run_count; r++)
+        if (r->piece < 0)
+            w->axis->resample(dst, w->row_pitch, &w->line, &w->columns, r->begin, r->end);
         else
-            resample_plane(w, dst, p, y);
-    }
+            w->axis->resample_piece(dst, w->row_pitch, &w->line.piece[r->piece], w->line.plane_count, &w->columns,
+                                    r->begin, r->end);
     w->resampled_y[slot] = y;
     return slot;
 }
 
-static void row_axis(struct warp *w, int y, uint8_t *const rows[WARP_PLANES]) {
+/* Row y of the frame in 1/32 px of the canvas. */
+static int32_t row_position(const struct warp *w, int y) {
     const int32_t sum = affine_int((w->inverse[4] * y + w->inverse[5]) * AFFINE_ONE);
-    const int32_t position = (sum + AFFINE_ONE / GRID / 2) >> 5;
+    return (sum + AFFINE_ONE / GRID / 2) >> 5;
+}
+
+static void begin_axis(struct warp *w) {
+    order_tiles(&w->source);
+    w->left = w->source.tile_count ? INT_MAX : 0;
+    w->right = 0;
+    for (int i = 0; i < w->source.tile_count; i++) {
+        const struct warp_tile *const t = &w->source.tile[i];
+        w->left = t->x < w->left ? t->x : w->left;
+        w->right = t->x + t->width > w->right ? t->x + t->width : w->right;
+    }
+    w->group_count = (w->width + AXIS_PAD - 1) / AXIS_PAD * AXIS_PAD / w->columns.group;
+    place_columns(w);
+    group_columns(w);
+    w->axis = w->columns.is_narrow ? w->axis_rows : &axis_rows_plain;
+    assign_groups(w);
+    w->line.plane_count = w->source.plane_count;
+    w->line.fill = w->source.fill;
+    choose_runs(w, 0);
+    w->resampled_y[0] = w->resampled_y[1] = INT_MIN;
+}
+
+static void row_axis(struct warp *w, int y, uint8_t *const rows[WARP_PLANES]) {
+    const int32_t position = row_position(w, y);
     const int weight = position & (GRID - 1), upper_y = position >> 5;
     const int upper = resampled_row(w, upper_y, -1);
     const int lower = weight ? resampled_row(w, upper_y + 1, upper) : upper;
     for (int p = 0; p < w->source.plane_count; p++)
-        w->rows->blend(rows[p], w->resampled[upper] + (size_t)p * w->row_pitch,
-                       w->resampled[lower] + (size_t)p * w->row_pitch, weight, w->width);
+        w->axis_rows->blend(rows[p], w->resampled[upper] + (size_t)p * w->row_pitch,
+                            w->resampled[lower] + (size_t)p * w->row_pitch, weight, w->width);
 }
 
 /* ---- any other matrix -------------------------------------------------------------------------------------------- */

@@ -2,19 +2,6 @@
 
 #include "nearest.h"
 
-static void resample(uint16_t *dst, const uint8_t *src, int origin, const struct warp_columns *columns, int begin,
-                     int end) {
-    const int32_t *const first = columns->first;
-    const uint8_t *const weight = columns->weight;
-    for (int i = begin * WARP_GROUP; i < end * WARP_GROUP; i++)
-        dst[i] = (uint16_t)(src[first[i] - origin] * weight[2 * i] + src[first[i] - origin + 1] * weight[2 * i + 1]);
-}
-
-static void blend(uint8_t *dst, const uint16_t *upper, const uint16_t *lower, int weight, int count) {
-    for (int i = 0; i < count; i++)
-        dst[i] = (uint8_t)((upper[i] * (32 - weight) + lower[i] * weight + 512) >> 10);
-}
-
 static void affine(int32_t *positions, const int32_t *columns, int32_t row, int count) {
     for (int i = 0; i < count; i++)
         positions[i] = (columns[i] + row) >> 5;
@@ -79,4 +66,4 @@ static void sample(uint8_t *const rows[WARP_PLANES], const struct warp_source *s
     }
 }
 
-const struct warp_rows warp_rows_plain = {resample, blend, affine, perspective, sample};
+const struct warp_rows warp_rows_plain = {affine, perspective, sample};

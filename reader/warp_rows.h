@@ -1,29 +1,10 @@
-/* The inner loops of warp.c, one table a level. All levels give the same bytes. */
+/* The inner loops of warp.c for any matrix, one table a level. All levels give the same bytes. */
 #ifndef YPK_READER_WARP_ROWS_H
 #define YPK_READER_WARP_ROWS_H
 
 #include "warp.h"
 
-#define WARP_GROUP 8 /* output columns that share one 16-byte load */
-
-/* Where the columns of an output row come from, for scale and translation. Padded to an even number of groups. */
-struct warp_columns {
-    int32_t *first;   /* per column: canvas column of the left tap */
-    int32_t *base;    /* per group: its leftmost canvas column */
-    uint8_t *shuffle; /* per column: left and right tap, relative to base; only when every group spans 16 or less */
-    uint8_t *weight;  /* per column: weights of the two taps, together 32 */
-};
-
 struct warp_rows {
-    /* dst[i] = src[first[i] - origin] * weight[2i] + src[first[i] + 1 - origin] * weight[2i + 1], for the columns of
-     * groups begin … end - 1. src[0] is canvas column `origin`; base … base + 15 of each group can be read. */
-    void (*resample)(uint16_t *dst, const uint8_t *src, int origin, const struct warp_columns *columns, int begin,
-                     int end);
-
-    /* dst[i] = (upper[i] * (32 - weight) + lower[i] * weight + 512) >> 10. upper and lower can be read up to the next
-     * multiple of 64 entries. */
-    void (*blend)(uint8_t *dst, const uint16_t *upper, const uint16_t *lower, int weight, int count);
-
     /* Positions of a row in 1/32 px: (columns[i] + row) >> 5 … */
     void (*affine)(int32_t *positions, const int32_t *columns, int32_t row, int count);
 

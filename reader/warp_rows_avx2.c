@@ -3,56 +3,9 @@
 #include "warp_rows.h"
 
 #include <immintrin.h>
-#include <string.h>
 
-static inline __m128i load128(const void *p) {
-    return _mm_loadu_si128(p);
-}
 static inline __m256i load256(const void *p) {
     return _mm256_loadu_si256(p);
-}
-
-static void resample(uint16_t *dst, const uint8_t *src, int origin, const struct warp_columns *columns, int begin,
-                     int end) {
-    const int32_t *const base = columns->base;
-    int g = begin;
-    for (; g + 2 <= end; g += 2) {
-        const __m256i pixels = _mm256_inserti128_si256(_mm256_castsi128_si256(load128(src + (base[g] - origin))),
-                                                       load128(src + (base[g + 1] - origin)), 1);
-        const __m256i taps = _mm256_shuffle_epi8(pixels, load256(columns->shuffle + 16 * g));
-        const __m256i sums = _mm256_maddubs_epi16(taps, load256(columns->weight + 16 * g));
-        _mm256_storeu_si256((__m256i *)(void *)(dst + WARP_GROUP * g), sums);
-    }
-    if (g < end) {
-        const __m128i taps = _mm_shuffle_epi8(load128(src + (base[g] - origin)), load128(columns->shuffle + 16 * g));
-        _mm_storeu_si128((__m128i *)(void *)(dst + WARP_GROUP * g),
-                         _mm_maddubs_epi16(taps, load128(columns->weight + 16 * g)));
-    }
-}
-
-static inline __m256i blend16(const uint16_t *upper, const uint16_t *lower, __m256i weights) {
-    const __m256i u = load256(upper), l = load256(lower), half = _mm256_set1_epi32(512);
-    const __m256i low = _mm256_madd_epi16(_mm256_unpacklo_epi16(u, l), weights);
-    const __m256i high = _mm256_madd_epi16(_mm256_unpackhi_epi16(u, l), weights);
-    return _mm256_packs_epi32(_mm256_srli_epi32(_mm256_add_epi32(low, half), 10),
-                              _mm256_srli_epi32(_mm256_add_epi32(high, half), 10));
-}
-
-static inline __m256i blend32(const uint16_t *upper, const uint16_t *lower, __m256i weights) {
-    const __m256i bytes = _mm256_packus_epi16(blend16(upper, lower, weights), blend16(upper + 16, lower + 16, weights));
-    return _mm256_permute4x64_epi64(bytes, 0xd8);
-}
-
-static void blend(uint8_t *dst, const uint16_t *upper, const uint16_t *lower, int weight, int count) {
-    const __m256i weights = _mm256_set1_epi32((32 - weight) | weight << 16);
-    int i = 0;
-    for (; i + 32 <= count; i += 32)
-        _mm256_storeu_si256((__m256i *)(void *)(dst + i), blend32(upper + i, lower + i, weights));
-    if (i < count) {
-        uint8_t rest[32];
-        _mm256_storeu_si256((__m256i *)(void *)rest, blend32(upper + i, lower + i, weights));
-        memcpy(dst + i, rest, (size_t)(count - i));
-    }
 }
 
 /* Reads and writes past `count`: rows of positions are padded. */
@@ -174,4 +127,4 @@ static void sample(uint8_t *const rows[WARP_PLANES], const struct warp_source *s
     warp_rows_plain.sample(at.row, source, xs + i, ys + i, count - i);
 }
 
-const struct warp_rows warp_rows_avx2 = {resample, blend, affine, perspective, sample};
+const struct warp_rows warp_rows_avx2 = {affine, perspective, sample};

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "warp_rows.h"
-
 struct picture {
     uint8_t *plane[3]; /* each its own block, so that AddressSanitizer sees a step outside */
     int width, height;
