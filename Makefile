@@ -28,7 +28,7 @@ PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_place pair_
          lease stage_copy stage
 READER = api_error staged dataset decoder random permutation matrix placement boxes plan plan_options plan_state \
          cpu resize resize_rows warp warp_rows axis_rows hsv infrared convert frame window slot loader_options row_maker \
-         workers loader dlpack thread device device_host device_cuda_absent
+         workers loader dlpack thread device device_host device_cuda_$(if $(HAVE_CUDA),load,absent)
 READER_X86 = resize_rows_avx2 warp_rows_avx2 axis_rows_avx2 axis_rows_avx512 hsv_avx2 hsv_avx512 convert_avx2
 TOOLS = args dataset_args augment loader_args commands interrupt progress output summary splits tree synth font canvas png_out sheet \
         view_stored view_batch \
@@ -43,6 +43,23 @@ HAVE_STB = $(call once,HAVE_STB,$(PKG_CONFIG) --exists stb && echo yes)
 SOURCE_TIFF = $(if $(HAVE_TIFF),source_tiff tiff_memory $(if $(HAVE_TIFF_4_5),tiff_open,tiff_open_old),source_tiff_absent)
 SOURCE_WEBP = $(if $(HAVE_WEBP),source_webp,source_webp_absent)
 SOURCE_BMP = $(if $(HAVE_STB),source_bmp,source_bmp_absent)
+
+# CUDA: auto builds its part where there is an nvcc, 1 wants it, 0 leaves it out. Of the architectures, those that the nvcc
+# knows, and code that the driver compiles for whatever is newer than the last.
+CUDA ?= auto
+CUDA_ARCHS ?= 75 80 90
+NVCC ?= $(call once,NVCC,command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+nvcc_host = $(call once,nvcc_host,for cc in '$(CC)' g++; do \
+    $(NVCC) -ccbin "$$$$cc" -x cu -E /dev/null -o /dev/null 2>/dev/null && echo "$$$$cc" && break; done)
+HAVE_CUDA = $(if $(filter 0,$(CUDA)),,$(if $(NVCC),$(nvcc_host)))
+ifeq ($(filter 0 1 auto,$(CUDA)),)
+$(error CUDA=$(CUDA): it is one of auto, 0, 1)
+endif
+ifeq ($(CUDA)$(HAVE_CUDA),1)
+$(error CUDA=1: no nvcc that works with $(CC) or g++ (NVCC=/path/to/nvcc names one))
+endif
+CUDA_C = cuda_context device_cuda
+CUDA_KERNELS = cuda_kernels
 
 COMMON_SRC = $(COMMON:%=common/%.c)
 PACKER_SRC = $(PACKER:%=packer/%.c)
@@ -62,6 +79,8 @@ GOLDEN_SRC = tests/golden/make_golden.c
 PARITY_SRC = tests/parity/dump.c
 TEST_SRC = $(UNIT_SRC) $(FAULT_SRC) $(STRESS_SRC) $(BENCH_SRC) $(PLAIN_SRC) $(FUZZ_SRC) $(GOLDEN_SRC) $(PARITY_SRC) \
            $(wildcard tests/fuzz/replay.c)
+
+CUDA_OBJ = $(CUDA_C:%=$(O)/reader/cuda/%.o) $(CUDA_KERNELS:%=$(O)/reader/cuda/%.o) $(O)/common/error.o
 
 # What the library is made of, and everything that a test may link.
 LIBRARY_OBJ = $(patsubst %.c,$(O)/%.o,$(COMMON_SRC) $(READER_SRC))
@@ -103,9 +122,23 @@ YPK_CFLAGS = -std=c11 $(VARIANT_FLAGS) -pthread -fPIC -fvisibility=hidden -ffp-c
 FATAL_WARNINGS = $(if $(WERROR),$(if $(findstring -fsanitize,$(VARIANT_FLAGS)),,-Werror))
 YPK_LDFLAGS = $(VARIANT_FLAGS) -pthread -Wl,--as-needed
 
+cuda_archs = $(filter $(CUDA_ARCHS),$(patsubst compute_%,%,$(call once,nvcc_archs,$(NVCC) --list-gpu-arch)))
+# The same rounding as on the CPU: nothing is contracted.
+NVCC_FLAGS = -ccbin '$(nvcc_host)' -std=c++14 -O2 -lineinfo --fmad=false $(if $(FATAL_WARNINGS),-Werror all-warnings) \
+             -Xcompiler -fPIC,-fvisibility=hidden,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics,-Wall,-Wextra \
+             -Xcompiler -iquote,reader/cuda,-iquote,reader,-iquote,common \
+             $(foreach a,$(cuda_archs),-gencode arch=compute_$a,code=sm_$a) \
+             $(foreach a,$(lastword $(cuda_archs)),-gencode arch=compute_$a,code=compute_$a)
+# The toolkit that the nvcc belongs to; links are followed, as from /usr/bin.
+cuda_home = $(call once,cuda_home,realpath "$(NVCC)" | xargs dirname | xargs dirname)
+CUDA_CFLAGS = $(if $(wildcard $(cuda_home)/include/cuda.h),-isystem $(cuda_home)/include)
+CUDA_LIBS = $(foreach d,lib64 lib,$(if $(wildcard $(cuda_home)/$d/libcudart_static.a),-L$(cuda_home)/$d)) \
+            -lcudart_static -ldl -lrt
+
 # Each layer sees its own headers and those below it, and no others.
 $(O)/common/%.o: LAYER_FLAGS = -iquote common $(LIBRARY_CFLAGS)
 $(O)/reader/%.o: LAYER_FLAGS = -iquote reader -iquote common $(LIBRARY_CFLAGS)
+$(O)/reader/cuda/%.o: LAYER_FLAGS = -iquote reader/cuda -iquote reader -iquote common $(CUDA_CFLAGS)
 $(O)/packer/%.o: LAYER_FLAGS = -iquote packer -iquote common $(ALL_PKG_CFLAGS) $(STB_CFLAGS)
 $(O)/tools/%.o: LAYER_FLAGS = -iquote tools -iquote packer -iquote reader -iquote common $(ALL_PKG_CFLAGS)
 TEST_FLAGS = -iquote tests -iquote tools -iquote packer -iquote reader -iquote common $(ALL_PKG_CFLAGS)
@@ -125,7 +158,8 @@ $(O)/common/%.o $(O)/reader/%.o: NO_LTO = -fno-lto
 .SECONDARY:
 .PHONY: all tests demo demo-run check check-run bench fuzz lint format deps install uninstall clean help FORCE
 
-PRODUCTS = yolopack libyolopack.so.$(SOVERSION) libyolopack.so libyolopack.a
+CUDA_LIBRARY = $(if $(HAVE_CUDA),libyolopack-cuda.so.$(SOVERSION))
+PRODUCTS = yolopack libyolopack.so.$(SOVERSION) libyolopack.so libyolopack.a $(CUDA_LIBRARY)
 
 all: $(PRODUCTS:%=$(O)/%) $(if $(filter release,$(VARIANT)),$(PRODUCTS:%=$(BUILD)/%))
 
@@ -147,6 +181,16 @@ $(O)/libyolopack.so.$(SOVERSION): $(LIBRARY_OBJ) reader/yolopack.map Makefile
 	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=reader/yolopack.map \
 	    -o $@ $(LIBRARY_OBJ) $(LIBRARY_LIBS)
 
+$(O)/libyolopack-cuda.so.$(SOVERSION): $(CUDA_OBJ) reader/cuda/yolopack-cuda.map Makefile
+	@echo "  LINK  $@"
+	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--no-undefined \
+	    -Wl,--version-script=reader/cuda/yolopack-cuda.map -o $@ $(CUDA_OBJ) $(CUDA_LIBS)
+
+$(O)/%.o: %.cu $(O)/flags
+	@mkdir -p $(@D)
+	@echo "  NVCC  $@"
+	@$(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+
 $(O)/libyolopack.so: $(O)/libyolopack.so.$(SOVERSION)
 	@ln -sfn $(<F) $@
 
@@ -164,14 +208,14 @@ $(O)/everything.a: $(ALL_OBJ) Makefile
 	@$(AR) rcs $@ $(ALL_OBJ)
 
 # Rewritten when the compiler or a flag changes, so that no object of another compiler stays behind.
-FLAGS = '$(subst ','\'',$(CC) $(CPPFLAGS) $(YPK_CFLAGS) $(CFLAGS) $(LDFLAGS))'
+FLAGS = '$(subst ','\'',$(CC) $(CPPFLAGS) $(YPK_CFLAGS) $(CFLAGS) $(LDFLAGS) $(if $(HAVE_CUDA),$(NVCC) $(NVCC_FLAGS)))'
 $(O)/flags: FORCE
 	@mkdir -p $(O)
 	@$(PKG_CONFIG) --exists $(ALL_PKGS) || { .ci/deps --list; exit 1; }
 	@echo $(FLAGS) | cmp -s - $@ || echo $(FLAGS) >$@
 FORCE:
 
--include $(patsubst %.o,%.d,$(ALL_OBJ) $(TEST_OBJ) $(O)/tools/main.o)
+-include $(patsubst %.o,%.d,$(ALL_OBJ) $(CUDA_OBJ) $(TEST_OBJ) $(O)/tools/main.o)
 
 # ---- tests ---------------------------------------------------------------------------------------------------------
 
@@ -253,13 +297,14 @@ lint:
 	@.ci/lint
 
 format:
-	clang-format -i $(wildcard common/*.[ch] packer/*.[ch] reader/*.[ch] tools/*.[ch] tests/*/*.[ch])
+	clang-format -i $(wildcard common/*.[ch] packer/*.[ch] reader/*.[ch] reader/cuda/*.[ch] reader/cuda/*.cu tools/*.[ch] tests/*/*.[ch])
 
 install: all
 	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(MANDIR)/man1
 	$(INSTALL) -m 755 $(O)/yolopack $(DESTDIR)$(BINDIR)/yolopack
 	$(INSTALL) -m 644 $(O)/libyolopack.a $(DESTDIR)$(LIBDIR)/libyolopack.a
 	$(INSTALL) -m 755 $(O)/libyolopack.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libyolopack.so.$(VERSION)
+	$(if $(HAVE_CUDA),$(INSTALL) -m 755 $(O)/$(CUDA_LIBRARY) $(DESTDIR)$(LIBDIR)/$(CUDA_LIBRARY))
 	ln -sfn libyolopack.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libyolopack.so.$(SOVERSION)
 	ln -sfn libyolopack.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libyolopack.so
 	$(INSTALL) -m 644 reader/yolopack.h $(DESTDIR)$(INCLUDEDIR)/yolopack.h
@@ -270,7 +315,7 @@ install: all
 
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/yolopack $(DESTDIR)$(INCLUDEDIR)/yolopack.h $(DESTDIR)$(LIBDIR)/pkgconfig/yolopack.pc
-	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/libyolopack,.a .so .so.$(SOVERSION) .so.$(VERSION))
+	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/libyolopack,.a .so .so.$(SOVERSION) .so.$(VERSION) -cuda.so.$(SOVERSION))
 	rm -f $(patsubst tools/man/%,$(DESTDIR)$(MANDIR)/man1/%,$(MAN))
 
 clean:
@@ -288,3 +333,4 @@ help:
 	@echo 'make uninstall  take them away again'
 	@echo 'make clean      remove $(BUILD)/'
 	@echo 'Variables: VARIANT=release|debug|asan|tsan, WERROR=1, BUILD=$(BUILD), CC, CFLAGS, CPPFLAGS, LDFLAGS'
+	@echo '           CUDA=auto|0|1 (here: $(if $(HAVE_CUDA),$(NVCC),no nvcc)), NVCC, CUDA_ARCHS="$(CUDA_ARCHS)"'
