@@ -54,3 +54,11 @@ void memory_room(struct memory_room *out, const char *root) {
         *out = (struct memory_room){.free_bytes = kilobytes << 10, .limit_bytes = find_number(path, "MemTotal:") << 10};
     cgroup_visit(root, "memory", take_smaller, out);
 }
+
+void memory_resident(struct memory_resident *out, const char *root) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/proc/self/status", root);
+    *out = (struct memory_resident){.anonymous_bytes = find_number(path, "RssAnon:") << 10,
+                                    .file_bytes = find_number(path, "RssFile:") << 10,
+                                    .shared_bytes = find_number(path, "RssShmem:") << 10};
+}

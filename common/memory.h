@@ -15,4 +15,14 @@ struct memory_room {
  * that can be dropped counts as free. `root` goes before /proc and /sys: "" but in tests. */
 void memory_room(struct memory_room *out, const char *root);
 
+/* What of this process is in memory. */
+struct memory_resident {
+    uint64_t anonymous_bytes; /* allocated */
+    uint64_t file_bytes;      /* pages of mapped files, which the kernel can drop */
+    uint64_t shared_bytes;    /* of tmpfs: staged shards */
+};
+
+/* As /proc/self/status has it (`root` as above); zeros where it has not. */
+void memory_resident(struct memory_resident *out, const char *root);
+
 #endif

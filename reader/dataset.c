@@ -82,6 +82,12 @@ static int shard_open(int *fd, const char *path, struct error *error) {
     return error_set_errno(error, errno, "%s: cannot open the shard", path);
 }
 
+/* Gives up the page cache of a range. Pages that are mapped somewhere stay; failing costs no more than that. */
+static void forget_range(int fd, uint64_t offset, uint64_t size) {
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), start = offset / page * page;
+    (void)posix_fadvise(fd, (off_t)start, (off_t)(offset + size - start), POSIX_FADV_DONTNEED);
+}
+
 static int shard_probe(const struct ypk_dataset *ds, uint64_t shard, struct error *error) {
     int fd = -1;
     char *path = shard_path(ds, shard);
@@ -90,6 +96,8 @@ static int shard_probe(const struct ypk_dataset *ds, uint64_t shard, struct erro
     int rc = shard_open(&fd, path, error);
     if (!rc) {
         rc = shard_check(ds, &ds->shards[shard], fd, path, error);
+        if (ds->drops) /* what was left of writing it lies in large pieces, which go as a whole or not at all */
+            forget_range(fd, 0, ds->shards[shard].file_bytes);
         close(fd);
     }
     free(path);
@@ -175,6 +183,8 @@ static int shard_read(const struct ypk_dataset *ds, uint64_t shard, uint64_t off
         rc = shard_open(&fd, path, error);
     if (!rc) {
         rc = file_pread_all(fd, scratch->data, size, offset, path, error);
+        if (ds->drops)
+            forget_range(fd, offset, size);
         close(fd);
     }
     if (!rc)
@@ -206,6 +216,35 @@ int dataset_record(const struct ypk_dataset *ds, const struct index_sample *samp
     if (!reads)
         record_ask(out->data, size);
     return 0;
+}
+
+/* A fault maps what the page cache has around it too, at most all of such a stretch of addresses (x86-64's large page). */
+#define FAULT_AROUND_BYTES ((uintptr_t)2 << 20)
+
+static void shard_unmap_range(const struct dataset_shard *s, uint64_t offset, uint64_t size) {
+    const uint8_t *map = atomic_load_explicit(&s->map, memory_order_acquire);
+    uintptr_t first = (uintptr_t)map, last = first + (uintptr_t)s->file_bytes;
+    uintptr_t start = (first + (uintptr_t)offset) / FAULT_AROUND_BYTES * FAULT_AROUND_BYTES;
+    uintptr_t end = align_up(first + (uintptr_t)(offset + size), FAULT_AROUND_BYTES);
+    start = start > first ? start : first;
+    end = end < last ? end : last;
+    if (map)
+        (void)madvise((void *)start, (size_t)(end - start), MADV_DONTNEED);
+}
+
+void dataset_record_done(const struct ypk_dataset *ds, const struct index_sample *sample) {
+    const struct dataset_shard *s = &ds->shards[sample->shard];
+    uint64_t size = record_bytes(sample->rgb_bytes, sample->ir_bytes);
+    if (!ds->drops || ds->reads || s->staged)
+        return;
+    shard_unmap_range(s, sample->record_offset, size);
+    char *path = shard_path(ds, sample->shard);
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    if (fd >= 0) {
+        forget_range(fd, sample->record_offset, size);
+        close(fd);
+    }
+    free(path);
 }
 
 /* ---- splits ------------------------------------------------------------------------------------------------------ */
@@ -414,6 +453,7 @@ static int dataset_open(struct ypk_dataset *ds, const char *path, const ypk_data
                         struct error *error) {
     ypk_dataset_options o;
     int rc = take_options(&o, options, error);
+    ds->drops = !rc && o.drop_behind;
     if (!rc)
         rc = find_root(ds, path, error);
     if (!rc)

@@ -30,11 +30,16 @@ struct ypk_dataset {
     struct dataset_shard *shards; /* [index.shard_count] */
     uint64_t shards_bytes;        /* sum of file_bytes */
     bool reads;                   /* pread into the caller's scratch instead of mapping; never from the staged copy */
+    bool drops;                   /* pages of the pack, never of the staged copy, are given up when they were used */
 };
 
 /* The record of `sample`: borrowed from the map, or read into `scratch` (its content replaced). */
 int dataset_record(const struct ypk_dataset *dataset, const struct index_sample *sample, struct bytes *scratch,
                    struct span *out, struct error *error);
+
+/* The record is not looked at any more, for now: with `drops` its pages leave this process and, unless another has them
+ * mapped, the page cache. A span of it still leads to the same bytes, at the price of reading them again. */
+void dataset_record_done(const struct ypk_dataset *dataset, const struct index_sample *sample);
 
 /* Where the shard's file lies: the pack, or its staged copy. Borrowed. */
 const char *dataset_shard_directory(const struct ypk_dataset *dataset, uint64_t shard);

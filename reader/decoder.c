@@ -12,6 +12,7 @@ struct ypk_decoder {
     struct bytes scratch;  /* with pread: what was read last */
     struct span record;    /* the record that was fetched last, so that a pair is fetched once */
     uint64_t record_index; /* its sample; UINT64_MAX: none */
+    struct index_sample record_row;
 };
 
 /* One image of one sample, found and checked. */
@@ -33,9 +34,16 @@ int decoder_create(struct ypk_decoder **out, const struct ypk_dataset *dataset, 
     return 0;
 }
 
+static void leave_record(struct ypk_decoder *d) {
+    if (d->record_index != UINT64_MAX)
+        dataset_record_done(d->dataset, &d->record_row);
+    d->record_index = UINT64_MAX;
+}
+
 void decoder_destroy(struct ypk_decoder **decoder) {
     if (!*decoder)
         return;
+    leave_record(*decoder);
     codec_destroy(&(*decoder)->codec);
     bytes_deinit(&(*decoder)->scratch);
     free(*decoder);
@@ -65,11 +73,12 @@ static int find_row(const ypk_decoder *d, uint64_t index, int modality, struct i
 static int fetch_record(ypk_decoder *d, uint64_t index, const struct index_sample *row, struct span *out,
                         struct error *error) {
     if (d->record_index != index) {
-        d->record_index = UINT64_MAX;
+        leave_record(d);
         int rc = dataset_record(d->dataset, row, &d->scratch, &d->record, error);
         if (rc)
             return rc;
         d->record_index = index;
+        d->record_row = *row;
     }
     *out = d->record;
     return 0;
@@ -126,6 +135,8 @@ size_t decoder_bytes_after(const struct ypk_decoder *d, uint64_t index, struct s
     if (index_sample(&d->dataset->index, index, &row, NULL) != 0)
         return 0;
     const struct dataset_shard *shard = &d->dataset->shards[row.shard];
+    if (d->dataset->drops && !shard->staged) /* it would be read again */
+        return 0;
     const uint8_t *map = atomic_load_explicit(&shard->map, memory_order_acquire), *end = payload.data + payload.size;
     bool mapped = map && payload.data >= map && end <= map + shard->file_bytes;
     return mapped ? (size_t)(map + shard->file_bytes - end) : 0;

@@ -19,7 +19,7 @@ int decoder_image(struct ypk_decoder *decoder, uint64_t index, int modality, str
                   struct span *payload, struct error *error);
 
 /* How many bytes can be read behind a payload that decoder_image() gave, in a mapping that stays until the dataset is closed;
- * 0 where the payload was read into scratch. */
+ * 0 where the payload was read into scratch, or is given up when the next record is wanted. */
 size_t decoder_bytes_after(const struct ypk_decoder *decoder, uint64_t index, struct span payload);
 
 /* Puts shard and sample in front of a message about its pixels. */

@@ -88,6 +88,10 @@ typedef struct ypk_dataset_options {
     int stage; /* YPK_STAGE_AUTO: shards that `yolopack stage` put into $YPK_STAGE_DIR or /dev/shm are mapped from
                                there, others are read from the pack. YPK_STAGE_OFF: never. YPK_STAGE_REQUIRE:
                                YPK_E_NOT_FOUND unless every shard of the split is staged. */
+    int drop_behind; /* 1: a record's pages leave this process and the page cache when a decoder or loader has used them, so that
+                               a pack larger than memory, read once an epoch, displaces nothing else. What lies in memory
+                               already is read again in the next epoch: for packs that fit, 0 is faster. Never for staged
+                               shards. Bytes that ypk_decoder_payload() lent stay good. */
 } ypk_dataset_options;
 
 /* Opens one split of the pack directory `path`. Cost does not depend on the number of samples. Checks the index's header

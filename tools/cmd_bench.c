@@ -13,7 +13,7 @@
 struct bench {
     struct loader_args loader;
     int64_t seconds, step_ms;
-    bool json;
+    bool json, drop_behind;
 };
 
 static double per_sample_ms(double seconds, const ypk_loader_stats *s) {
@@ -27,7 +27,14 @@ static double share(double part, const ypk_loader_stats *s) {
     return all > 0 ? part / all : 0;
 }
 
-static void print_text(const struct bench *b, const ypk_loader_stats *s, const char *noun) {
+static void print_resident(const struct memory_resident *r) {
+    output_label(stdout, STYLE_PLAIN, "process");
+    printf("allocated %s   pages of files %s   of staged files %s   in memory at the end\n",
+           text_bytes(r->anonymous_bytes).text, text_bytes(r->file_bytes).text, text_bytes(r->shared_bytes).text);
+}
+
+static void print_text(const struct bench *b, const struct loader_measure *m, const char *noun) {
+    const ypk_loader_stats *s = &m->stats;
     double rate = (double)s->samples / s->seconds;
     printf("%.0f %s/s (%.1f batches/s) on %s", rate, noun, (double)s->batches / s->seconds,
            text_counted(s->workers, "worker").text);
@@ -49,35 +56,40 @@ static void print_text(const struct bench *b, const ypk_loader_stats *s, const c
     if (b->loader.memory_limit)
         printf("   of %s allowed", text_bytes(b->loader.memory_limit).text);
     printf("\n");
+    print_resident(&m->resident);
 }
 
-static json_t *make_json(const struct bench *b, const ypk_loader_stats *s) {
+static json_t *make_json(const struct bench *b, const struct loader_measure *m) {
+    const ypk_loader_stats *s = &m->stats;
     return json_pack(
-        "{s:f, s:f, s:I, s:I, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f, s:f}, s:{s:I, s:I, s:I}, s:i, s:i, s:I, s:s}",
+        "{s:f, s:f, s:I, s:I, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f, s:f}, s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:i, "
+        "s:i, s:I, s:s}",
         "samples_per_second", (double)s->samples / s->seconds, "batches_per_second", (double)s->batches / s->seconds,
         "samples", (json_int_t)s->samples, "decodes", (json_int_t)s->decodes, "seconds", s->seconds, "wait_ratio",
         s->wait_seconds / s->seconds, "ms_per_sample", "read", per_sample_ms(s->read_seconds, s), "decode",
         per_sample_ms(s->decode_seconds, s), "resize", per_sample_ms(s->resize_seconds, s), "warp",
         per_sample_ms(s->warp_seconds, s), "colour", per_sample_ms(s->colour_seconds, s), "write",
         per_sample_ms(s->write_seconds, s), "memory_bytes", "slots", (json_int_t)s->slot_bytes, "window",
-        (json_int_t)s->window_bytes, "scratch", (json_int_t)s->scratch_bytes, "workers", (int)s->workers, "slots",
-        (int)s->slots, "step_ms", (json_int_t)b->step_ms, "verdict", s->verdict);
+        (json_int_t)s->window_bytes, "scratch", (json_int_t)s->scratch_bytes, "resident_bytes", "anonymous",
+        (json_int_t)m->resident.anonymous_bytes, "file", (json_int_t)m->resident.file_bytes, "shared",
+        (json_int_t)m->resident.shared_bytes, "workers", (int)s->workers, "slots", (int)s->slots, "step_ms",
+        (json_int_t)b->step_ms, "verdict", s->verdict);
 }
 
 static int measure(const struct bench *b, ypk_dataset *dataset, struct error *error) {
     ypk_loader_options options;
-    ypk_loader_stats s;
+    struct loader_measure m;
     ypk_dataset_info info;
     ypk_error detail = {0};
 
     ypk_dataset_get_info(dataset, &info);
     loader_args_apply(&b->loader, &options);
-    if (loader_run(&s, dataset, &options, b->step_ms, (double)b->seconds * 0.25, (double)b->seconds, &detail) != YPK_OK)
+    if (loader_run(&m, dataset, &options, b->step_ms, (double)b->seconds * 0.25, (double)b->seconds, &detail) != YPK_OK)
         return splits_error(error, &detail);
     if (b->json)
-        return output_json(make_json(b, &s), EXIT_DONE) == EXIT_DONE ? 0
+        return output_json(make_json(b, &m), EXIT_DONE) == EXIT_DONE ? 0
                                                                      : error_set(error, ERR_MEMORY, "out of memory");
-    print_text(b, &s, info.modalities == (YPK_RGB | YPK_IR) ? "pairs" : "images");
+    print_text(b, &m, info.modalities == (YPK_RGB | YPK_IR) ? "pairs" : "images");
     return 0;
 }
 
@@ -88,7 +100,8 @@ static int run(const char *pack, const struct bench *b) {
     int rc = splits_open(&splits, pack, &error);
     if (rc != 0)
         return output_fail(&error);
-    rc = splits_dataset(&dataset, &splits, b->loader.split, &error);
+    rc = splits_dataset_with(&dataset, &splits,
+                             (ypk_dataset_options){.split = b->loader.split, .drop_behind = b->drop_behind}, &error);
     if (rc == 0)
         rc = measure(b, dataset, &error);
     ypk_dataset_close(&dataset);
@@ -106,6 +119,8 @@ int cmd_bench(int argc, char **argv) {
         {"seconds", 't', ARGS_INTEGER, "N", "how long to measure, after a quarter of it to warm up", &b.seconds, 1,
          3600},
         {"step-ms", 0, ARGS_INTEGER, "N", "the training step's length, ms", &b.step_ms, 0, 60000},
+        {"drop-behind", 0, ARGS_FLAG, NULL, "give up a record's pages once it was read, also in the page cache",
+         &b.drop_behind, 0, 0},
         {"json", 0, ARGS_FLAG, NULL, "one JSON object instead of text", &b.json, 0, 0},
     };
     const struct args_spec spec = {

@@ -101,7 +101,7 @@ static uint64_t memory_limit(const struct tune *t) {
 
 static int measure(struct tune *t, struct setting *s, struct error *error) {
     ypk_loader_options options;
-    ypk_loader_stats stats;
+    struct loader_measure measured;
     ypk_error detail = {0};
     loader_args_apply(&t->loader, &options);
     if (!s->automatic) { /* what the command line fixes is in the options already */
@@ -111,13 +111,14 @@ static int measure(struct tune *t, struct setting *s, struct error *error) {
     options.memory_limit = memory_limit(t);
     double seconds = (double)t->seconds;
     progress_update(&t->progress, "tune", t->runs_done, t->runs_total, 0);
-    int rc = loader_run(&stats, t->dataset, &options, t->step_ms, seconds * 0.25, seconds, &detail);
+    int rc = loader_run(&measured, t->dataset, &options, t->step_ms, seconds * 0.25, seconds, &detail);
     t->runs_done++;
     if (rc == YPK_E_ARGUMENT &&
         !s->automatic) /* it needs more memory than there is; anything else the last one will tell */
         return 0;
     if (rc != YPK_OK)
         return splits_error(error, &detail);
+    const ypk_loader_stats stats = measured.stats;
     s->workers = stats.workers;
     s->prefetch = stats.slots - HELD_SLOTS;
     s->memory_bytes = stats.slot_bytes + stats.window_bytes + stats.scratch_bytes;

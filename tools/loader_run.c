@@ -43,7 +43,7 @@ static ypk_loader_stats difference(const ypk_loader_stats *after, const ypk_load
     return d;
 }
 
-int loader_run(ypk_loader_stats *out, ypk_dataset *dataset, const ypk_loader_options *options, int64_t step_ms,
+int loader_run(struct loader_measure *out, ypk_dataset *dataset, const ypk_loader_options *options, int64_t step_ms,
                double warm_seconds, double seconds, ypk_error *error) {
     ypk_loader_options endless = *options;
     ypk_loader_stats before, after;
@@ -57,9 +57,10 @@ int loader_run(ypk_loader_stats *out, ypk_dataset *dataset, const ypk_loader_opt
         ypk_loader_get_stats(loader, &before);
         rc = take_batches(loader, step_ms, 0, seconds, error);
         ypk_loader_get_stats(loader, &after);
+        memory_resident(&out->resident, "");
     }
     ypk_loader_destroy(&loader);
     if (rc == YPK_OK)
-        *out = difference(&after, &before);
+        out->stats = difference(&after, &before);
     return rc;
 }

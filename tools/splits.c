@@ -47,8 +47,13 @@ static int unknown_split(const struct splits *s, const char *split, struct error
 }
 
 int splits_dataset(ypk_dataset **out, const struct splits *s, const char *split, struct error *error) {
-    ypk_dataset_options options = {.size = sizeof options, .split = split};
+    return splits_dataset_with(out, s, (ypk_dataset_options){.split = split}, error);
+}
+
+int splits_dataset_with(ypk_dataset **out, const struct splits *s, ypk_dataset_options options, struct error *error) {
+    const char *split = options.split;
     ypk_error detail;
+    options.size = sizeof options;
     if (split != NULL && json_object_get(json_object_get(s->manifest, "splits"), split) == NULL)
         return unknown_split(s, split, error);
     if (ypk_dataset_open(out, s->pack, &options, &detail) != YPK_OK)

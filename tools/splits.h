@@ -22,6 +22,9 @@ const char *splits_name(const struct splits *s, size_t index, const char **same_
 /* Opens one split, with a suggestion if its name is a near miss. */
 int splits_dataset(ypk_dataset **out, const struct splits *s, const char *split, struct error *error);
 
+/* The same with options; `size` is set here. */
+int splits_dataset_with(ypk_dataset **out, const struct splits *s, ypk_dataset_options options, struct error *error);
+
 /* Makes sure that every class has a name: ERR_CORRUPT if the index lost one. */
 int splits_check_classes(const ypk_dataset *dataset, struct error *error);
 

@@ -84,3 +84,15 @@ Test(memory, cache_counts_as_free) {
     put(root, "sys/fs/cgroup/memory/memory.stat", "total_inactive_file 2600\n");
     cr_assert_eq(room().free_bytes, 3000, "more cache than use is a race, not a debt");
 }
+
+Test(memory, resident) {
+    struct memory_resident r;
+    memory_resident(&r, root);
+    cr_assert_eq(r.anonymous_bytes + r.file_bytes + r.shared_bytes, 0);
+    put(root, "proc/self/status",
+        "Name:\tx\nVmRSS:\t 60 kB\nRssAnon:\t      10 kB\nRssFile:\t 20 kB\nRssShmem:\t30 kB\n");
+    memory_resident(&r, root);
+    cr_assert_eq(r.anonymous_bytes, 10 << 10);
+    cr_assert_eq(r.file_bytes, 20 << 10);
+    cr_assert_eq(r.shared_bytes, 30 << 10);
+}

@@ -1,5 +1,6 @@
 #include "tiny_pack.h"
 
+#include "decoder.h"
 #include "lease.h"
 #include "stage.h"
 #include "staging.h"
@@ -67,6 +68,36 @@ static void read_all(const ypk_dataset *ds) {
         cr_assert_eq(ypk_decoder_payload(decoder, i, modality, &data, &size, &error), YPK_OK, "%s", error.message);
     }
     ypk_decoder_destroy(&decoder);
+}
+
+/* How many samples' payloads can be used where they lie. */
+static uint64_t count_lasting(int stage) {
+    ypk_dataset_options options = {.size = sizeof options, .stage = stage, .drop_behind = 1};
+    struct ypk_decoder *decoder;
+    ypk_dataset *ds;
+    ypk_dataset_info info;
+    uint64_t count = 0;
+    cr_assert_eq(ypk_dataset_open(&ds, pack.path, &options, NULL), YPK_OK);
+    ypk_dataset_get_info(ds, &info);
+    cr_assert_eq(decoder_create(&decoder, ds, NULL), 0);
+    for (uint64_t i = 0; i < info.sample_count; i++) {
+        struct record_image image;
+        struct span payload;
+        cr_assert_eq(decoder_image(decoder, i, i % 5 == 3 ? YPK_IR : YPK_RGB, &image, &payload, NULL), 0);
+        count += decoder_bytes_after(decoder, i, payload) > 0;
+    }
+    decoder_destroy(&decoder);
+    ypk_dataset_close(&ds);
+    return count;
+}
+
+Test(stage, pages_of_the_copy_are_not_dropped) {
+    struct stage_result r;
+    struct unstage_result u;
+    stage_as("a", 0, 1, &r);
+    cr_assert_eq(count_lasting(YPK_STAGE_REQUIRE), pack.sample_count);
+    cr_assert_eq(count_lasting(YPK_STAGE_OFF), 0);
+    cr_assert_eq(drop_as("a", false, &u), 0);
 }
 
 Test(stage, found_read_and_removed) {
