@@ -28,7 +28,7 @@ PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_place pair_
          lease stage_copy stage
 READER = api_error staged dataset decoder random permutation matrix placement boxes plan plan_options plan_state \
          cpu resize resize_rows warp warp_rows axis_rows hsv infrared convert frame window slot loader_options row_maker \
-         workers loader dlpack thread device device_host device_cuda_$(if $(HAVE_CUDA),load,absent)
+         workers transfer loader dlpack thread device device_host device_cuda_$(if $(HAVE_CUDA),load,absent)
 READER_X86 = resize_rows_avx2 warp_rows_avx2 axis_rows_avx2 axis_rows_avx512 hsv_avx2 hsv_avx512 convert_avx2
 TOOLS = args dataset_args augment loader_args commands interrupt progress output summary splits tree synth font canvas png_out sheet \
         view_stored view_batch \
@@ -69,7 +69,7 @@ TOOLS_SRC = $(TOOLS:%=tools/%.c)
 MAN = $(wildcard tools/man/*.1)
 
 UNIT_SRC = $(filter-out $(if $(HAVE_TIFF),,%/test_source_tiff.c) $(if $(HAVE_WEBP),,%/test_source_webp.c) \
-             $(if $(HAVE_STB),,%/test_source_bmp.c),$(wildcard tests/unit/test_*.c))
+             $(if $(HAVE_STB),,%/test_source_bmp.c) $(if $(HAVE_CUDA),,%/test_device_cuda.c),$(wildcard tests/unit/test_*.c))
 FAULT_SRC = $(wildcard tests/fault/fault_*.c)
 STRESS_SRC = $(wildcard tests/stress/stress_*.c)
 BENCH_SRC = $(wildcard tests/bench/bench_*.c)
@@ -215,7 +215,7 @@ $(O)/flags: FORCE
 	@echo $(FLAGS) | cmp -s - $@ || echo $(FLAGS) >$@
 FORCE:
 
--include $(patsubst %.o,%.d,$(ALL_OBJ) $(CUDA_OBJ) $(TEST_OBJ) $(O)/tools/main.o)
+-include $(patsubst %.o,%.d,$(ALL_OBJ) $(CUDA_OBJ) $(TEST_OBJ) $(O)/tests/gpu/fake_cuda.o $(O)/tools/main.o)
 
 # ---- tests ---------------------------------------------------------------------------------------------------------
 
@@ -224,6 +224,18 @@ tests: $(call programs,$(UNIT_SRC) $(FAULT_SRC) $(STRESS_SRC) $(FUZZ_SRC) $(GOLD
 $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/everything.a
 	@echo "  LINK  $@"
 	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CRITERION_LIBS) $(ALL_LIBS)
+
+# The CUDA part on a runtime that is the CPU, for its test; the kernels are compiled as C++ for that.
+FAKE_CUDA = $(O)/tests/gpu/libyolopack-cuda.so.$(SOVERSION)
+$(O)/tests/unit/test_device_cuda: | $(FAKE_CUDA)
+$(FAKE_CUDA): $(O)/tests/gpu/fake_cuda.o $(filter-out %/cuda_kernels.o,$(CUDA_OBJ)) tests/gpu/fake_cuda.map Makefile
+	@echo "  LINK  $@"
+	@$(CXX) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=tests/gpu/fake_cuda.map -o $@ $(filter %.o,$^)
+$(O)/tests/gpu/fake_cuda.o: tests/gpu/fake_cuda.cc $(O)/flags
+	@mkdir -p $(@D)
+	@echo "  CXX   $@"
+	@$(CXX) -iquote reader/cuda -iquote reader -iquote common $(CUDA_CFLAGS) $(YPK_CPPFLAGS) -std=c++14 $(VARIANT_FLAGS) -pthread -fPIC \
+	    -ffp-contract=off -Wall -Wextra -Wno-unknown-pragmas $(FATAL_WARNINGS) -MMD -MP -c -o $@ $<
 
 $(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/tests/fuzz/replay.o $(O)/everything.a
 	@echo "  LINK  $@"

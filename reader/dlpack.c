@@ -27,7 +27,7 @@ struct dl_managed_tensor {
     void *context;
     void (*deleter)(struct dl_managed_tensor *self);
 };
-enum { DL_CPU = 1, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4 };
+enum { DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4 };
 
 /* What *out of ypk_batch_dlpack() points to the first member of. */
 struct exported {
@@ -36,7 +36,7 @@ struct exported {
 };
 
 static void delete_exported(struct dl_managed_tensor *self) {
-    loader_release(self->context);
+    loader_release(self->context, YPK_NO_STREAM); /* with the stream of ypk_loader_next(), which it knows */
     free(self);
 }
 
@@ -54,7 +54,7 @@ static int export_tensor(struct exported **out, ypk_batch *batch, int which, str
     memcpy(e->shape, t->shape, sizeof e->shape);
     memcpy(e->strides, t->strides, sizeof e->strides);
     e->managed = (struct dl_managed_tensor){
-        .tensor = {t->data, {DL_CPU, 0}, t->dims, types[t->dtype], e->shape, e->strides, 0},
+        .tensor = {t->data, {t->device_type, t->device_id}, t->dims, types[t->dtype], e->shape, e->strides, 0},
         .context = batch->slot,
         .deleter = delete_exported,
     };

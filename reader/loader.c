@@ -15,11 +15,34 @@
 #include "plan.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* ---- life ----------------------------------------------------------------------------------------------------------- */
+
+static int open_slot(struct ypk_loader *ld, struct slot *slot, struct error *error) {
+    int rc = slot_init(slot, &ld->config.layout, ld, error);
+    return rc || !ld->transfer ? rc : transfer_pin(ld->transfer, slot, error);
+}
+
+static void close_slot(struct ypk_loader *ld, struct slot *slot) {
+    if (ld->transfer)
+        transfer_unpin(ld->transfer, slot);
+    slot_deinit(slot);
+}
+
+static int allocate_on_device(struct ypk_loader *ld, struct error *error) {
+    const struct transfer_options options = {.loader = ld,
+                                             .sent = &ld->config.layout,
+                                             .delivered = &ld->config.delivered,
+                                             .mean = ld->config.options.mean,
+                                             .deviation = ld->config.options.deviation,
+                                             .slots = ld->config.device_slots,
+                                             .batch_count = ld->batch_count};
+    return ld->transfer ? transfer_allocate(ld->transfer, &options, error) : 0;
+}
 
 static int allocate(struct ypk_loader *ld, struct error *error) {
     const struct loader_memory *m = &ld->config.memory;
@@ -35,8 +58,10 @@ static int allocate(struct ypk_loader *ld, struct error *error) {
     if (!ld->slots || !ld->queue || !ld->workers)
         return error_set(error, ERR_MEMORY, "out of memory for a loader");
     int rc = window_create(&ld->window, &window, error);
+    if (rc == 0)
+        rc = allocate_on_device(ld, error);
     for (uint32_t i = 0; rc == 0 && i < m->slots; i++)
-        rc = slot_init(&ld->slots[i], &ld->config.layout, ld, error);
+        rc = open_slot(ld, &ld->slots[i], error);
     return rc;
 }
 
@@ -53,14 +78,17 @@ static void free_rest(struct ypk_loader *ld) {
 
 /* Batches that are held outlive the loader: the last release frees the rest. */
 static void destroy(struct ypk_loader *ld) {
+    transfer_stop(ld->transfer);
     workers_stop(ld);
+    transfer_join(ld->transfer);
     free(ld->workers);
     window_destroy(&ld->window);
 
     pthread_mutex_lock(&ld->mutex);
     for (uint32_t i = 0; ld->slots && i < ld->config.memory.slots; i++)
         if (ld->slots[i].state != SLOT_HELD)
-            slot_deinit(&ld->slots[i]);
+            close_slot(ld, &ld->slots[i]);
+    transfer_destroy(&ld->transfer);
     ld->destroyed = true;
     bool last = ld->held == 0;
     pthread_mutex_unlock(&ld->mutex);
@@ -68,17 +96,26 @@ static void destroy(struct ypk_loader *ld) {
         free_rest(ld);
 }
 
-static int create(struct ypk_loader **out, const struct ypk_dataset *dataset, const ypk_loader_options *options,
-                  struct error *error) {
+static int start(struct ypk_loader *ld, struct error *error) {
+    int rc = workers_start(ld, error);
+    return rc || !ld->transfer ? rc : transfer_start(ld->transfer, error);
+}
+
+/* With an open device, which is the loader's from now on, or NULL for host memory. */
+static int create_with(struct ypk_loader **out, const struct ypk_dataset *dataset, const ypk_loader_options *options,
+                       struct transfer *transfer, struct error *error) {
     struct ypk_loader *ld = calloc(1, sizeof *ld);
-    if (!ld)
+    if (!ld) {
+        transfer_destroy(&transfer);
         return error_set(error, ERR_MEMORY, "out of memory for a loader");
+    }
+    ld->transfer = transfer;
     ld->dataset = dataset;
     ld->pid = getpid();
     pthread_mutex_init(&ld->mutex, NULL);
     pthread_cond_init(&ld->work, NULL);
     pthread_cond_init(&ld->done, NULL);
-    int rc = loader_config_init(&ld->config, dataset, options, error);
+    int rc = loader_config_init(&ld->config, dataset, options, transfer != NULL, error);
     if (rc == 0) {
         int64_t end = plan_end(ld->config.plan);
         ld->batch_count = end == INT64_MAX ? end : end / plan_frozen_options(ld->config.plan)->batch;
@@ -86,13 +123,50 @@ static int create(struct ypk_loader **out, const struct ypk_dataset *dataset, co
         rc = allocate(ld, error);
     }
     if (rc == 0)
-        rc = workers_start(ld, error);
+        rc = start(ld, error);
     if (rc != 0) {
         destroy(ld);
         return rc;
     }
     *out = ld;
     return 0;
+}
+
+int loader_create_on(struct ypk_loader **out, const struct ypk_dataset *dataset, const ypk_loader_options *options,
+                     const struct device_ops *ops, int ordinal, struct error *error) {
+    struct transfer *transfer = NULL;
+    int rc = ops ? transfer_open(&transfer, ops, ordinal, error) : 0;
+    return rc ? rc : create_with(out, dataset, options, transfer, error);
+}
+
+/* On the first CUDA device if that opens; else in host memory, and the stats say why. */
+static int create_anywhere(struct ypk_loader **out, const struct ypk_dataset *dataset,
+                           const ypk_loader_options *options, struct error *error) {
+    const struct device_ops *ops;
+    struct transfer *transfer = NULL;
+    struct error why = {0};
+    int ordinal;
+    if (device_find(&ops, &ordinal, "cuda", &why) == 0)
+        transfer_open(&transfer, ops, ordinal, &why);
+    int rc = create_with(out, dataset, options, transfer, error);
+    if (rc != 0)
+        return rc;
+    (*out)->any_stream = true;
+    if (!transfer)
+        snprintf((*out)->note, sizeof(*out)->note, "batches stay in host memory: %.200s", why.message);
+    return 0;
+}
+
+static int create(struct ypk_loader **out, const struct ypk_dataset *dataset, const ypk_loader_options *options,
+                  struct error *error) {
+    const struct device_ops *ops;
+    int ordinal;
+    if (options->size != sizeof *options) /* which is said before anything in it is believed */
+        return create_with(out, dataset, options, NULL, error);
+    if (options->device && strcmp(options->device, "auto") == 0)
+        return create_anywhere(out, dataset, options, error);
+    int rc = device_find(&ops, &ordinal, options->device, error);
+    return rc ? rc : loader_create_on(out, dataset, options, ops, ordinal, error);
 }
 
 int ypk_loader_create(ypk_loader **out, const ypk_dataset *dataset, const ypk_loader_options *options,
@@ -123,17 +197,42 @@ static int check_process(const struct ypk_loader *ld, struct error *error) {
                                            "the parent. Make one in the child");
 }
 
-static void deliver(struct ypk_loader *ld, struct slot *slot, ypk_batch *out) {
-    uint64_t per_epoch = plan_batches_per_epoch(ld->config.plan);
+static void pop_first(struct ypk_loader *ld) {
+    ld->queue_first = (ld->queue_first + 1) % ld->config.memory.slots;
+    ld->queue_count--;
+}
+
+struct slot *loader_take_full(struct ypk_loader *ld, bool wait) {
+    struct slot *slot = NULL;
+    pthread_mutex_lock(&ld->mutex);
+    while (!slot && !ld->paused && !ld->stopped) {
+        struct slot *first = ld->queue_count > 0 ? ld->queue[ld->queue_first] : NULL;
+        if (first && first->state == SLOT_READY) {
+            slot = first;
+            slot->state = SLOT_SENDING;
+            pop_first(ld);
+        } else if (!wait) {
+            break;
+        } else {
+            pthread_cond_wait(&ld->done, &ld->mutex);
+        }
+    }
+    pthread_mutex_unlock(&ld->mutex);
+    return slot;
+}
+
+void loader_give_back(struct ypk_loader *ld, struct slot *slot) {
+    pthread_mutex_lock(&ld->mutex);
+    slot->state = SLOT_FREE;
+    pthread_cond_signal(&ld->work);
+    pthread_mutex_unlock(&ld->mutex);
+}
+
+static void hold(struct ypk_loader *ld, struct slot *slot) {
     slot->state = SLOT_HELD;
     slot->references = 1;
     ld->held++;
-    ld->queue_first = (ld->queue_first + 1) % ld->config.memory.slots;
-    ld->queue_count--;
-    ld->delivered = slot->batch + 1;
-    out->epoch = (uint64_t)slot->batch / per_epoch;
-    out->index = (uint64_t)slot->batch % per_epoch;
-    out->slot = slot;
+    pop_first(ld);
 }
 
 /* Waits for the oldest batch. 0 with *slot, YPK_END, or an error. The mutex is held. */
@@ -165,11 +264,9 @@ static int wait_for_batch(struct ypk_loader *ld, struct slot **out, struct error
     return rc;
 }
 
-static int next(struct ypk_loader *ld, ypk_batch *out, struct error *error) {
+static int next_in_memory(struct ypk_loader *ld, ypk_batch *out, int64_t *batch, struct error *error) {
     struct slot *slot = NULL;
-    int rc = check_process(ld, error);
-    if (rc != 0)
-        return rc;
+    int rc;
     pthread_mutex_lock(&ld->mutex);
     rc = wait_for_batch(ld, &slot, error);
     if (rc == 0 && slot->error_code != 0) { /* stays at the head: every further call says the same */
@@ -177,12 +274,29 @@ static int next(struct ypk_loader *ld, ypk_batch *out, struct error *error) {
         *error = slot->error;
     }
     if (rc == 0)
-        deliver(ld, slot, out);
+        hold(ld, slot);
     pthread_mutex_unlock(&ld->mutex);
     if (rc != 0)
         return rc;
     slot_describe(slot, out, slot_shown_rows(slot), slot_collate(slot));
+    *batch = slot->batch;
+    out->slot = slot;
+    return 0;
+}
+
+static int next(struct ypk_loader *ld, ypk_batch *out, void *stream, struct error *error) {
+    uint64_t per_epoch = plan_batches_per_epoch(ld->config.plan);
+    int64_t batch = 0;
+    int rc = check_process(ld, error);
+    if (rc == 0)
+        rc = ld->transfer ? transfer_next(ld->transfer, out, &batch, stream, error)
+                          : next_in_memory(ld, out, &batch, error);
+    if (rc != 0)
+        return rc;
+    out->epoch = (uint64_t)batch / per_epoch;
+    out->index = (uint64_t)batch % per_epoch;
     pthread_mutex_lock(&ld->mutex);
+    ld->delivered = batch + 1;
     ld->stats.batches++;
     ld->stats.samples += out->valid_count;
     pthread_mutex_unlock(&ld->mutex);
@@ -196,25 +310,31 @@ int ypk_loader_next(ypk_loader *loader, ypk_batch *out, void *stream, ypk_error 
         memset(out, 0, sizeof *out);
     if (!loader || !out)
         rc = error_set(&inner, ERR_ARGUMENT, "ypk_loader_next: loader and out must not be NULL");
-    else if (stream != YPK_NO_STREAM)
+    else if (stream != YPK_NO_STREAM && !loader->transfer && !loader->any_stream)
         rc = error_set(&inner, ERR_ARGUMENT, "ypk_loader_next: batches are in host memory: pass YPK_NO_STREAM");
     else
-        rc = next(loader, out, &inner);
+        rc = next(loader, out, stream, &inner);
     return rc < 0 ? api_fail(error, &inner) : rc;
 }
 
 void loader_retain(struct slot *slot) {
     struct ypk_loader *ld = slot->owner;
+    if (slot->transfer) {
+        transfer_retain(slot);
+        return;
+    }
     pthread_mutex_lock(&ld->mutex);
     slot->references++;
     pthread_mutex_unlock(&ld->mutex);
 }
 
-void loader_release(struct slot *slot) {
+bool loader_release(struct slot *slot, void *stream) {
     struct ypk_loader *ld = slot->owner;
     bool last = false;
+    if (slot->transfer)
+        return transfer_release(slot, stream);
     if (ld->pid != getpid()) /* a child of fork() gives nothing back: the mutex may be held for ever */
-        return;
+        return true;
     pthread_mutex_lock(&ld->mutex);
     if (--slot->references == 0) {
         slot->state = SLOT_FREE;
@@ -229,26 +349,46 @@ void loader_release(struct slot *slot) {
     pthread_mutex_unlock(&ld->mutex);
     if (last)
         free_rest(ld);
+    return true;
 }
 
 void ypk_batch_release(ypk_batch *batch, void *stream) {
-    (void)stream; /* host memory: the caller is done when it says so */
+    if (batch && batch->slot && loader_release(batch->slot, stream))
+        memset(batch, 0, sizeof *batch);
+}
+
+static int use_on(const ypk_batch *batch, void *stream, struct error *error) {
     if (!batch || !batch->slot)
-        return;
-    loader_release(batch->slot);
-    memset(batch, 0, sizeof *batch);
+        return error_set(error, ERR_ARGUMENT, "ypk_batch_used_on: no batch that is held");
+    if (stream == YPK_NO_STREAM)
+        return error_set(error, ERR_ARGUMENT, "ypk_batch_used_on: stream is YPK_NO_STREAM, and it is to name one");
+    struct slot *slot = batch->slot;
+    return slot->transfer ? transfer_use(slot, stream, error) : 0; /* whoever uses host memory is done at its release */
+}
+
+int ypk_batch_used_on(ypk_batch *batch, void *stream, ypk_error *error) {
+    struct error inner = {0};
+    return use_on(batch, stream, &inner) ? api_fail(error, &inner) : YPK_OK;
 }
 
 /* ---- where it is, and elsewhere --------------------------------------------------------------------------------------- */
 
 /* Stops the workers between two rows and begins again with batch `batch`. */
 static int go_to(struct ypk_loader *ld, int64_t batch, struct error *error) {
-    int rc = 0;
+    int rc = ld->transfer ? transfer_pause(ld->transfer, error) : 0;
+    if (rc != 0)
+        return rc;
     pthread_mutex_lock(&ld->mutex);
     if (ld->held > 0)
         rc =
             error_set(error, ERR_ARGUMENT, "release every batch before going elsewhere: %u of them are held", ld->held);
     ld->paused = true;
+    if (ld->transfer) { /* it may wait for a full slot, and have others to give back */
+        pthread_cond_broadcast(&ld->done);
+        pthread_mutex_unlock(&ld->mutex);
+        transfer_settle(ld->transfer);
+        pthread_mutex_lock(&ld->mutex);
+    }
     while (rc == 0 && ld->busy > 0)
         pthread_cond_wait(&ld->done, &ld->mutex);
     if (rc == 0) {
@@ -260,6 +400,8 @@ static int go_to(struct ypk_loader *ld, int64_t batch, struct error *error) {
         ypk_loader_stats fresh = {0};
         ld->stats = fresh;
         ld->started_ns = now_ns();
+        if (ld->transfer)
+            transfer_resume(ld->transfer, batch);
     }
     ld->paused = false;
     pthread_cond_broadcast(&ld->work);
@@ -321,9 +463,9 @@ uint64_t ypk_loader_batches_per_epoch(const ypk_loader *loader) {
     return plan_batches_per_epoch(loader->config.plan);
 }
 
-static const char *find_verdict(const ypk_loader_stats *s) {
+static const char *find_verdict(const ypk_loader_stats *s, bool device) {
     double augment = s->resize_seconds + s->warp_seconds + s->colour_seconds + s->write_seconds;
-    if (s->wait_seconds < 0.02 * s->seconds)
+    if (!device && s->wait_seconds < 0.02 * s->seconds)
         return "consumer-bound";
     if (s->read_seconds > s->decode_seconds && s->read_seconds > augment)
         return "storage-bound";
@@ -332,12 +474,17 @@ static const char *find_verdict(const ypk_loader_stats *s) {
 
 void ypk_loader_get_stats(ypk_loader *ld, ypk_loader_stats *out) {
     const struct loader_memory *m = &ld->config.memory;
+    const char *verdict = NULL;
     memset(out, 0, sizeof *out);
+    out->device = ld->transfer ? transfer_device(ld->transfer) : "cpu";
+    out->note = ld->note;
     if (ld->pid == getpid()) {
         pthread_mutex_lock(&ld->mutex);
         *out = ld->stats;
         out->seconds = (double)(now_ns() - ld->started_ns) * 1e-9;
         pthread_mutex_unlock(&ld->mutex);
+        if (ld->transfer)
+            transfer_get_stats(ld->transfer, out, &verdict);
     }
     out->workers = m->workers;
     out->slots = m->slots;
@@ -345,5 +492,5 @@ void ypk_loader_get_stats(ypk_loader *ld, ypk_loader_stats *out) {
     out->slot_bytes = (uint64_t)m->slots * m->slot_bytes;
     out->window_bytes = (uint64_t)m->pictures * m->picture_bytes;
     out->scratch_bytes = (uint64_t)m->workers * m->scratch_bytes;
-    out->verdict = find_verdict(out);
+    out->verdict = verdict ? verdict : find_verdict(out, ld->transfer != NULL);
 }

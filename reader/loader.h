@@ -1,13 +1,28 @@
-/* A batch that the consumer holds: everybody who uses its memory has a reference to its slot. */
+/* The loader as its neighbours see it: slots that are full, batches that the consumer holds, and the device it is told. */
 #ifndef YPK_READER_LOADER_H
 #define YPK_READER_LOADER_H
 
+#include "device.h"
+#include "error.h"
 #include "slot.h"
+#include "yolopack.h"
 
-/* Another reference to a held slot. */
+#include <stdbool.h>
+
+/* ypk_loader_create() with a device that no name leads to; NULL: host memory. options->device is not looked at. */
+int loader_create_on(struct ypk_loader **out, const struct ypk_dataset *dataset, const ypk_loader_options *options,
+                     const struct device_ops *ops, int ordinal, struct error *error);
+
+/* Everybody who uses the memory of a batch that is held has a reference to its slot: takes another one. */
 void loader_retain(struct slot *slot);
 
-/* Gives one back; with the last the slot is filled again, or freed if the loader is gone. From any thread. */
-void loader_release(struct slot *slot);
+/* Gives one back; with the last the slot is filled again, or freed if the loader is gone. From any thread. On a device
+ * `stream` is one that used the batch, or YPK_NO_STREAM; false: it cannot be used, and nothing was given back. */
+bool loader_release(struct slot *slot, void *stream);
+
+/* For the transfer: the oldest batch, if it is full (all of its rows made, or failed). With `wait`, NULL means that the loader
+ * is paused or stops. What is taken goes back when it was copied. */
+struct slot *loader_take_full(struct ypk_loader *loader, bool wait);
+void loader_give_back(struct ypk_loader *loader, struct slot *slot);
 
 #endif

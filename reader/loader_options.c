@@ -6,7 +6,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define HELD_SLOTS 2 /* a consumer's loop holds one batch while it asks for the next */
+#define HELD_SLOTS 2 /* a consumer's loop holds one batch while it asks for the next; or a device copies from two */
+#define DEVICE_SLOTS 4
+#define DEVICE_SLOTS_MINIMUM 3
+#define DEVICE_SLOTS_LIMIT 64
 
 void ypk_loader_options_init(ypk_loader_options *options, size_t size) {
     struct plan_options plan;
@@ -66,6 +69,9 @@ static int check_choices(const ypk_loader_options *o, struct error *error) {
                          o->world);
     if (o->workers > 1024 || o->prefetch > 1024)
         return error_set(error, ERR_ARGUMENT, "workers %u, prefetch %u: at most 1,024 each", o->workers, o->prefetch);
+    if (o->device_slots != 0 && (o->device_slots < DEVICE_SLOTS_MINIMUM || o->device_slots > DEVICE_SLOTS_LIMIT))
+        return error_set(error, ERR_ARGUMENT, "device_slots is %u: it is %d to %d, or 0 for %d", o->device_slots,
+                         DEVICE_SLOTS_MINIMUM, DEVICE_SLOTS_LIMIT, DEVICE_SLOTS);
     for (int c = 0; c < 4; c++)
         if (!(o->deviation[c] > 0))
             return error_set(error, ERR_ARGUMENT, "deviation[%d] is %g: it is more than 0", c, (double)o->deviation[c]);
@@ -184,6 +190,14 @@ static void fill_layout(struct loader_config *c, const struct ypk_dataset *datas
     memcpy(c->frame.deviation, o->deviation, sizeof o->deviation);
 }
 
+/* To a device go planes of bytes, infrared once: less to copy, and the device makes the rest. */
+static void send_bytes(struct loader_config *c) {
+    c->layout.type = c->frame.type = NUMBER_U8;
+    c->layout.interleaved = false;
+    c->layout.ir_channels = c->layout.ir_channels ? 1 : 0;
+    c->device_slots = c->options.device_slots ? c->options.device_slots : DEVICE_SLOTS;
+}
+
 static struct window_options window_options(const struct loader_config *c) {
     return (struct window_options){.plan = c->plan,
                                    .rank = c->options.rank,
@@ -234,7 +248,7 @@ static int plan_memory(struct loader_config *c, const struct ypk_dataset *datase
 }
 
 int loader_config_init(struct loader_config *out, const struct ypk_dataset *dataset, const ypk_loader_options *options,
-                       struct error *error) {
+                       bool device, struct error *error) {
     *out = (struct loader_config){0};
     if (options->size != sizeof *options)
         return error_set(error, ERR_ARGUMENT, "options.size is %zu, expected %zu: call ypk_loader_options_init()",
@@ -250,6 +264,9 @@ int loader_config_init(struct loader_config *out, const struct ypk_dataset *data
     if (rc != 0)
         return rc;
     fill_layout(out, dataset);
+    out->delivered = out->layout;
+    if (device)
+        send_bytes(out);
     rc = plan_memory(out, dataset, error);
     if (rc != 0)
         loader_config_deinit(out);

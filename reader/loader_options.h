@@ -33,14 +33,16 @@ struct loader_memory {
 struct loader_config {
     ypk_loader_options options;
     struct plan *plan;
-    struct batch_layout layout;
+    struct batch_layout layout;    /* of the slots that workers fill */
+    struct batch_layout delivered; /* of batches: the same in host memory; a device converts bytes to it */
+    uint32_t device_slots;
     struct frame_options frame;
     struct loader_memory memory;
 };
 
-/* ERR_ARGUMENT names the option, its value and what is right. */
+/* With `device`, batches go to one. ERR_ARGUMENT names the option, its value and what is right. */
 int loader_config_init(struct loader_config *out, const struct ypk_dataset *dataset, const ypk_loader_options *options,
-                       struct error *error);
+                       bool device, struct error *error);
 void loader_config_deinit(struct loader_config *config);
 
 #endif

@@ -7,6 +7,7 @@
 #include "loader_options.h"
 #include "row_maker.h"
 #include "slot.h"
+#include "transfer.h"
 #include "window.h"
 #include "yolopack.h"
 
@@ -26,8 +27,11 @@ struct ypk_loader {
     const struct ypk_dataset *dataset;
     struct loader_config config;
     struct window *window;
-    struct slot *slots;     /* [config.memory.slots] */
-    struct worker *workers; /* [config.memory.workers] */
+    struct transfer *transfer; /* NULL: batches are in host memory */
+    char note[256];            /* of what is not as it was asked for; "" */
+    bool any_stream;           /* a device was asked for if there is one: then streams have no meaning without it */
+    struct slot *slots;        /* [config.memory.slots] */
+    struct worker *workers;    /* [config.memory.workers] */
     uint32_t started;
     int64_t batch_count; /* of all epochs; INT64_MAX without end */
     pid_t pid;

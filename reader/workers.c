@@ -84,7 +84,9 @@ static void *work(void *arg) {
         struct recipe recipe;
         struct error error = {0};
         plan_sample(plan, position, &recipe);
+        transfer_range_push(ld->transfer, "yolopack: make a row");
         int rc = row_maker_make(w->maker, slot, row, &recipe, &error);
+        transfer_range_pop(ld->transfer);
         struct row_counts counts = row_maker_take_counts(w->maker);
 
         pthread_mutex_lock(&ld->mutex);
@@ -126,6 +128,7 @@ void workers_stop(struct ypk_loader *ld) {
     pthread_mutex_lock(&ld->mutex);
     ld->stopped = true;
     pthread_cond_broadcast(&ld->work);
+    pthread_cond_broadcast(&ld->done);
     pthread_mutex_unlock(&ld->mutex);
     if (ld->window)
         window_cancel(ld->window);

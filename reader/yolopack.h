@@ -212,7 +212,7 @@ YPK_API int ypk_decoder_decode16(ypk_decoder *decoder, uint64_t index, uint16_t 
  * resumption, and for any number of ranks at the same global batch (batch * world).
  *
  * Threads. ypk_loader_next, _state, _restore, _seek and _destroy are for one thread at a time; ypk_batch_release,
- * ypk_batch_dlpack's deleters and ypk_loader_get_stats may be called from any. The dataset must outlive the loader and
+ * ypk_batch_dlpack's deleters ypk_batch_used_on and ypk_loader_get_stats may be called from any. The dataset must outlive the loader and
  * every batch. Fork: a loader must not be used in a child; that is YPK_E_ARGUMENT, not a hang, and destroying it there, or
  * releasing a batch, does nothing. Signals are left to the caller's threads.
  */
@@ -257,7 +257,12 @@ typedef struct ypk_loader_options {
     int bad_sample;
     uint32_t workers;      /* threads; 0: the cores this process may use */
     uint32_t prefetch;     /* batches that are ready or at work ahead of the consumer; 0: automatic */
-    uint64_t memory_limit; /* bytes for everything the loader holds; 0: what is best for speed */
+    uint64_t memory_limit; /* bytes for everything the loader holds in host memory; 0: what is best for speed */
+    /* Where batches are delivered: NULL or "cpu" (host memory), "cuda", "cuda:1", or "auto": "cuda" if there is one that can
+     * be used, else host memory (ypk_loader_stats says which, and why). "host" goes the ways of a device with the host's own
+     * memory, to test and to measure with. No other device is touched, and without this none. */
+    const char *device;
+    uint32_t device_slots; /* batches on the device, of which a consumer may hold all but one; at least 3; 0: 4 */
 
     /* augmentation (YPK_TRAIN), named and meant as Ultralytics' options are */
     double mosaic, mixup, cutmix, degrees, translate, scale, shear, perspective;
@@ -273,12 +278,14 @@ typedef struct ypk_loader_options {
 YPK_API void ypk_loader_options_init(ypk_loader_options *options, size_t size);
 
 /* Checks the options, allocates everything and starts the workers. YPK_E_ARGUMENT names the option, its value and what
- * is right (a memory_limit too small: the smallest that works). YPK_E_MEMORY, YPK_E_IO. */
+ * is right (a memory_limit too small: the smallest that works). YPK_E_MEMORY, YPK_E_IO; YPK_E_DEVICE says what the device
+ * lacks (no driver, too old a driver, no such device, no memory). */
 YPK_API int ypk_loader_create(ypk_loader **out, const ypk_dataset *dataset, const ypk_loader_options *options,
                               ypk_error *error);
 
 /* Stops the workers and frees everything but the batches that are still held: each of them stays whole until it is
- * released, at the same time on another thread if need be. */
+ * released, at the same time on another thread if need be. With a device it waits for the copies that are under way and for
+ * the work that batches were released behind; a batch released afterwards waits for its own. A lost device is left alone. */
 YPK_API void ypk_loader_destroy(ypk_loader **loader);
 
 enum { YPK_DEVICE_CPU = 1, YPK_DEVICE_CUDA = 2 }; /* DLPack's numbers */
@@ -312,7 +319,7 @@ typedef struct ypk_batch {
     uint32_t valid_count;
     const ypk_batch_sample *samples; /* [sample_count] */
     uint32_t label_count;
-    const float *label_batch; /* [label_count]: row of the sample */
+    const float *label_batch; /* [label_count]: row of the sample. On a device labels are its memory, like the images */
     const float *label_class; /* [label_count] */
     const float *label_box;   /* [label_count][4]: x, y, width, height of the centre form, 0-1 */
     void *slot;               /* the loader's */
@@ -320,20 +327,37 @@ typedef struct ypk_batch {
 
 enum { YPK_END = 1 }; /* returned by ypk_loader_next after the last batch of the last epoch */
 
+/* A stream is a cudaStream_t of the loader's device, NULL the legacy default stream (PyTorch's usual one), and
+ * YPK_NO_STREAM none: for host memory, and for a caller who waits. One that is being captured into a graph is refused with
+ * YPK_E_ARGUMENT. A stream that was named stays in use until the batch, and every tensor exported from it, is released. */
 #define YPK_NO_STREAM ((void *)(intptr_t)-1)
 
-/* The next batch, waiting for it if need be. Everything in *out is borrowed until it is released. `stream` is the device
- * stream that will use it: YPK_NO_STREAM for host memory. On a ready batch this costs microseconds and never allocates.
+/* The next batch, waiting for it if need be. Everything in *out is borrowed until it is released. On a ready batch this
+ * costs microseconds and never allocates.
+ * In host memory `stream` is YPK_NO_STREAM (with device "auto" it has no meaning). On a device it is the stream that will
+ * use the batch: what is put on it afterwards runs when the batch is there, and this thread waits for nothing but the
+ * workers. With YPK_NO_STREAM this thread waits until the batch is there.
  * YPK_OK, YPK_END, YPK_E_CORRUPT or YPK_E_IO naming the sample (the loader stays at it: every further call says the same),
- * YPK_E_SLOTS_HELD when the caller holds every batch, YPK_E_ARGUMENT in a child of fork(). */
+ * YPK_E_SLOTS_HELD naming the batches when the caller holds every one, YPK_E_ARGUMENT in a child of fork(), or when a
+ * release was refused since the last call (told once). YPK_E_DEVICE and YPK_E_DEVICE_LOST stay: destroy the loader. */
 YPK_API int ypk_loader_next(ypk_loader *loader, ypk_batch *out, void *stream, ypk_error *error);
 
-/* Gives the batch's memory back and zeroes *batch. A batch that is zero is no error. From any thread. */
+/* The batch is used on `stream` too: its memory is filled again only behind the work that is on that stream when the batch is
+ * released. Before that, from any thread; up to 7 streams with that of ypk_loader_next(). In host memory this does nothing.
+ * YPK_E_ARGUMENT, YPK_E_DEVICE, YPK_E_DEVICE_LOST. */
+YPK_API int ypk_batch_used_on(ypk_batch *batch, void *stream, ypk_error *error);
+
+/* Gives the batch's memory back and zeroes *batch. A batch that is zero is no error. From any thread, and at once: on a
+ * device the memory is filled again behind the work that is on `stream` now, on the stream of ypk_loader_next(), and on those
+ * of ypk_batch_used_on(). YPK_NO_STREAM adds none; if it was given to ypk_loader_next() too, the caller is done with the
+ * batch. A stream that cannot be used is refused: *batch stays as it is, still held, and ypk_loader_next() says so. */
 YPK_API void ypk_batch_release(ypk_batch *batch, void *stream);
 
-/* The batch's tensor `which` as a DLManagedTensor (DLPack 0.8, kDLCPU) in *out, without a copy. The memory stays alive
- * until the batch is released and the tensor's deleter was called, in any order, even after the loader is destroyed. Labels
- * are released with the batch. */
+/* The batch's tensor `which` as a DLManagedTensor (DLPack 0.8, of the device where it is) in *out, without a copy. The memory
+ * stays alive until the batch is released and the tensor's deleter was called, in any order, even after the loader is
+ * destroyed. The deleter may be called on any thread and counts as a release with YPK_NO_STREAM: what used the tensor on
+ * another stream than that of ypk_loader_next() is to be named with ypk_batch_used_on(). Labels are released with the
+ * batch. */
 YPK_API int ypk_batch_dlpack(ypk_batch *batch, int which, void **out, ypk_error *error);
 
 /* The state after the batches that ypk_loader_next has returned: a short text, NUL-terminated, to be kept with a checkpoint.
@@ -362,7 +386,16 @@ typedef struct ypk_loader_stats {
         write_seconds;   /* of all workers */
     double idle_seconds; /* workers waited for a free slot or for each other */
     const char *verdict; /* what bounds the rate: "decode-bound", "storage-bound", "augment-bound",
-                                       "consumer-bound"; static */
+                                       "transfer-bound", "consumer-bound"; static */
+    const char *device;  /* where batches are: "cpu", "cuda:0"; the loader's, like `note` */
+    const char *note;    /* what is not as asked for, and why ("" else): memory that could not be page-locked, no device */
+    uint32_t device_slots;
+    uint64_t pinned_bytes;      /* of slot_bytes: page-locked, so that a device copies from them at full speed */
+    uint64_t device_bytes;      /* allocated on the device */
+    uint64_t copy_bytes;        /* copied to the device */
+    double copy_seconds;        /* the copies took */
+    double copy_overlap;        /* part of copy_seconds (0-1) that the consumer did not have to wait for */
+    double stream_wait_seconds; /* the consumer's stream stood still in ypk_loader_next; known some batches later */
 } ypk_loader_stats;
 
 YPK_API void ypk_loader_get_stats(ypk_loader *loader, ypk_loader_stats *out);
