@@ -92,8 +92,10 @@ __global__ void __launch_bounds__(THREADS) any_size(const __grid_constant__ stru
 }
 
 __device__ static unsigned long long now_ns(void) {
-    unsigned long long now;
+    unsigned long long now = 0;
+#if defined(__CUDA_ARCH__)
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+#endif
     return now;
 }
 
