@@ -31,6 +31,7 @@
 #define JOBS_LIMIT 256u
 
 struct split {
+    const char *file; /* "train.index", while the manifest is open */
     struct span map;
     struct index_view view;
 };
@@ -372,9 +373,9 @@ static int add_tasks(struct verifier *v, const struct split *split, struct error
 }
 
 /* Opens an index whose bytes are known to be those of the manifest. */
-static int add_split(struct verifier *v, const char *path, struct error *error) {
+static int add_split(struct verifier *v, const char *file, const char *path, struct error *error) {
     struct split *s = &v->splits[v->split_count];
-    *s = (struct split){0};
+    *s = (struct split){.file = file};
     int rc = file_map(&s->map, path, error);
     if (rc)
         return rc;
@@ -400,7 +401,7 @@ static int check_file(struct verifier *v, const struct manifest_file *file, cons
         return error_set(error, ERR_CORRUPT,
                          "%s: does not match its hash (expected %016" PRIx64 ", found %016" PRIx64 ")", path,
                          file->hash, hash);
-    return strcmp(path_suffix(file->name), "index") == 0 ? add_split(v, path, error) : 0;
+    return strcmp(path_suffix(file->name), "index") == 0 ? add_split(v, file->name, path, error) : 0;
 }
 
 /* 0 when done, faults or not; else the code that ends the work. */
@@ -421,6 +422,77 @@ static int check_entry(struct verifier *v, const json_t *entry, struct error *er
     return rc ? fault_or_stop(v, error) : 0;
 }
 
+/* ---- what the manifest says of the indexes ----------------------------------------------------------------------- */
+
+static void manifest_fault(struct verifier *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void manifest_fault(struct verifier *v, const char *format, ...) {
+    struct error fault; /* for its printable text */
+    char text[ERROR_MESSAGE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    error_set(&fault, ERR_CORRUPT, "%s/" MANIFEST_NAME ": %s", v->pack, text);
+    fault_report(v, fault.message);
+}
+
+static void compare_count(struct verifier *v, const char *split, const json_t *says, const char *key, uint64_t has) {
+    const json_t *value = json_object_get(says, key);
+    if (!json_is_integer(value) || (uint64_t)json_integer_value(value) != has)
+        manifest_fault(v, "split %s: %s is %" JSON_INTEGER_FORMAT ", the index has %" PRIu64, split, key,
+                       json_integer_value(value), has);
+}
+
+/* A split that had its index before a later one brought more classes has the first of them. */
+static void compare_classes(struct verifier *v, const char *split, const json_t *classes,
+                            const struct index_view *view) {
+    for (uint32_t i = 0; i < view->class_count; i++) {
+        const char *says = json_string_value(json_array_get(classes, i)), *has = index_class_name(view, i);
+        if (says && has && strcmp(says, has) == 0)
+            continue;
+        manifest_fault(v, "class %" PRIu32 " is \"%s\", in the index of split %s it is \"%s\"", i, says ? says : "",
+                       split, has ? has : "");
+        return;
+    }
+}
+
+/* What `info` shows, and what tells one pack from another, must be what the samples are. */
+static void compare_split(struct verifier *v, const char *name, const json_t *says, const json_t *manifest) {
+    static const char *const tasks[] = {
+        [TASK_DETECT] = "detect", [TASK_SEGMENT] = "segment", [TASK_POSE] = "pose", [TASK_OBB] = "obb"};
+    const char *file = json_string_value(json_object_get(says, "index")), *same_as, *text;
+    const struct split *s = NULL;
+    char hash[20];
+    for (size_t i = 0; file && i < v->split_count; i++)
+        s = strcmp(v->splits[i].file, file) == 0 ? &v->splits[i] : s;
+    if (!s) {
+        if (v->result->fault_count == 0) /* else that index is why */
+            manifest_fault(v, "split %s: its index is not among the files", name);
+        return;
+    }
+    compare_count(v, name, says, "samples", s->view.sample_count);
+    compare_count(v, name, says, "shards", s->view.shard_count);
+    snprintf(hash, sizeof hash, "%016" PRIx64, s->view.content_hash);
+    text = json_string_value(json_object_get(says, "content_xxh3"));
+    if (!text || strcmp(text, hash) != 0)
+        manifest_fault(v, "split %s: content_xxh3 is %s, the index has %s", name, text ? text : "absent", hash);
+    same_as = json_string_value(json_object_get(says, "same_as"));
+    if (strcmp(same_as ? same_as : name, s->view.meta.shard_prefix) != 0)
+        manifest_fault(v, "split %s: its samples are said to be in the shards of %s, the index names %s", name,
+                       same_as ? same_as : name, s->view.meta.shard_prefix);
+    text = json_string_value(json_object_get(manifest, "task"));
+    if (!text || strcmp(text, tasks[s->view.meta.task]) != 0)
+        manifest_fault(v, "the task is %s, in the index of split %s it is %s", text ? text : "absent", name,
+                       tasks[s->view.meta.task]);
+    compare_classes(v, name, json_object_get(manifest, "classes"), &s->view);
+}
+
+static void compare_manifest(struct verifier *v, json_t *manifest) {
+    const char *name;
+    json_t *says;
+    json_object_foreach(json_object_get(manifest, "splits"), name, says) compare_split(v, name, says, manifest);
+}
+
 static int check_files(struct verifier *v, struct error *error) {
     json_t *manifest;
     int rc = manifest_read(&manifest, v->pack, error);
@@ -434,6 +506,8 @@ static int check_files(struct verifier *v, struct error *error) {
     for (i = 0; i < count && !rc; i++)
         rc = is_cancelled(v) ? error_set(error, ERR_INTERRUPTED, "%s: interrupted", v->pack)
                              : check_entry(v, json_array_get(files, i), error);
+    if (!rc)
+        compare_manifest(v, manifest);
     json_decref(manifest);
     v->result->split_count = v->split_count;
     if (!rc && !v->split_count && !v->result->fault_count)

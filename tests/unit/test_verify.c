@@ -232,6 +232,67 @@ Test(verify, what_is_no_pack) {
     cr_assert_eq(result.fault_count, 1);
 }
 
+/* ---- manifest against indexes ------------------------------------------------------------------------------------ */
+
+/* A manifest that says what the packer would; `key` of split val (or of the whole, with `whole`) is `value` instead. */
+static void write_manifest(bool whole, const char *key, json_t *value) {
+    struct index_view view;
+    struct span map;
+    struct bytes text = {0};
+    char path[TINY_PATH_BYTES], hash[20];
+    json_t *manifest;
+    tiny_join(path, pack.path, "train.index");
+    cr_assert_eq(file_map(&map, path, NULL), 0);
+    cr_assert_eq(index_parse(&view, map, NULL), 0);
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)view.content_hash);
+    cr_assert_eq(manifest_read(&manifest, pack.path, NULL), 0);
+    json_t *splits = json_pack("{s:{s:s, s:i, s:i, s:s}, s:{s:s, s:i, s:i, s:s, s:s}}", "train", "index", "train.index",
+                               "samples", SAMPLES, "shards", 3, "content_xxh3", hash, "val", "index", "val.index",
+                               "samples", SAMPLES, "shards", 3, "content_xxh3", hash, "same_as", "train");
+    json_object_set_new(manifest, "splits", splits);
+    json_object_set_new(manifest, "task", json_string("detect"));
+    json_object_set_new(manifest, "classes", json_pack("[s, s]", "person", "car"));
+    if (key)
+        json_object_set_new(whole ? manifest : json_object_get(splits, "val"), key, value);
+    cr_assert_eq(manifest_encode(&text, manifest, NULL), 0);
+    tiny_write(pack.path, MANIFEST_NAME, &text);
+    json_decref(manifest);
+    bytes_deinit(&text);
+    file_unmap(&map);
+}
+
+static void finds_difference(bool whole, const char *key, json_t *value, const char *expected) {
+    struct faults faults;
+    struct verify_result result;
+    struct error error = {0};
+    write_manifest(whole, key, value);
+    cr_assert_eq(verify(&faults, &result, &error), ERR_CORRUPT, "%s", key);
+    cr_assert(strstr(faults.text, expected), "%s: %s", key, faults.text);
+    cr_assert(strstr(faults.text, "/pack.json: "));
+    cr_assert_eq(result.damaged_samples, 0);
+}
+
+Test(verify, what_the_manifest_says_of_its_indexes) {
+    struct faults faults;
+    struct verify_result result;
+    struct error error = {0};
+    write_manifest(false, NULL, NULL);
+    cr_assert_eq(verify(&faults, &result, &error), 0, "%s", faults.text);
+    finds_difference(false, "content_xxh3", json_string("0123456789abcdef"),
+                     "split val: content_xxh3 is 0123456789abcdef, the index has ");
+    finds_difference(false, "content_xxh3", json_null(), "content_xxh3 is absent");
+    finds_difference(false, "samples", json_integer(SAMPLES + 1), "split val: samples is 61, the index has 60");
+    finds_difference(false, "shards", json_integer(2), "split val: shards is 2, the index has 3");
+    finds_difference(false, "same_as", json_string("test"), "said to be in the shards of test, the index names train");
+    finds_difference(false, "index", json_string("test.index"), "split val: its index is not among the files");
+    finds_difference(true, "task", json_string("pose"), "the task is pose, in the index of split train it is detect");
+    finds_difference(true, "classes", json_pack("[s, s]", "person", "bus"),
+                     "class 1 is \"bus\", in the index of split train it is \"car\"");
+    finds_difference(true, "classes", json_pack("[s]", "person"), "class 1 is \"\"");
+    write_manifest(true, "classes", json_pack("[s, s, s]", "person", "car", "bus"));
+    cr_assert_eq(verify(&faults, &result, &error), 0, "an index from before the last class came");
+}
+
 /* ---- reindex ----------------------------------------------------------------------------------------------------- */
 
 /* What `mdb_copy -c -n` does to a shard. */
