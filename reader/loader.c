@@ -22,12 +22,12 @@
 
 /* ---- life ----------------------------------------------------------------------------------------------------------- */
 
-static int open_slot(struct ypk_loader *ld, struct slot *slot, struct error *error) {
+int loader_open_slot(struct ypk_loader *ld, struct slot *slot, struct error *error) {
     int rc = slot_init(slot, &ld->config.layout, ld, error);
     return rc || !ld->transfer ? rc : transfer_pin(ld->transfer, slot, error);
 }
 
-static void close_slot(struct ypk_loader *ld, struct slot *slot) {
+void loader_close_slot(struct ypk_loader *ld, struct slot *slot) {
     if (ld->transfer)
         transfer_unpin(ld->transfer, slot);
     slot_deinit(slot);
@@ -46,22 +46,20 @@ static int allocate_on_device(struct ypk_loader *ld, struct error *error) {
 
 static int allocate(struct ypk_loader *ld, struct error *error) {
     const struct loader_memory *m = &ld->config.memory;
-    struct window_options window = {.plan = ld->config.plan,
-                                    .rank = ld->config.options.rank,
-                                    .world = ld->config.options.world,
-                                    .batches_in_flight = m->slots,
-                                    .buffer_count = m->pictures,
-                                    .buffer_bytes = m->picture_bytes};
-    ld->slots = calloc(m->slots, sizeof *ld->slots);
-    ld->queue = calloc(m->slots, sizeof *ld->queue);
-    ld->workers = calloc(m->workers, sizeof *ld->workers);
+    struct window_options window = loader_window_options(&ld->config, m->pictures);
+    ld->slots = calloc(m->slots_most, sizeof *ld->slots);
+    ld->queue = calloc(m->slots_most, sizeof *ld->queue);
+    ld->workers = calloc(m->workers_most, sizeof *ld->workers);
     if (!ld->slots || !ld->queue || !ld->workers)
         return error_set(error, ERR_MEMORY, "out of memory for a loader");
     int rc = window_create(&ld->window, &window, error);
     if (rc == 0)
         rc = allocate_on_device(ld, error);
     for (uint32_t i = 0; rc == 0 && i < m->slots; i++)
-        rc = open_slot(ld, &ld->slots[i], error);
+        rc = loader_open_slot(ld, &ld->slots[i], error);
+    for (uint32_t i = m->slots; i < m->slots_most; i++)
+        ld->slots[i].state = SLOT_PARKED;
+    tuning_begin(ld);
     return rc;
 }
 
@@ -85,9 +83,9 @@ static void destroy(struct ypk_loader *ld) {
     window_destroy(&ld->window);
 
     pthread_mutex_lock(&ld->mutex);
-    for (uint32_t i = 0; ld->slots && i < ld->config.memory.slots; i++)
+    for (uint32_t i = 0; ld->slots && i < ld->config.memory.slots_most; i++)
         if (ld->slots[i].state != SLOT_HELD)
-            close_slot(ld, &ld->slots[i]);
+            loader_close_slot(ld, &ld->slots[i]);
     transfer_destroy(&ld->transfer);
     ld->destroyed = true;
     bool last = ld->held == 0;
@@ -198,7 +196,7 @@ static int check_process(const struct ypk_loader *ld, struct error *error) {
 }
 
 static void pop_first(struct ypk_loader *ld) {
-    ld->queue_first = (ld->queue_first + 1) % ld->config.memory.slots;
+    ld->queue_first = (ld->queue_first + 1) % ld->config.memory.slots_most;
     ld->queue_count--;
 }
 
@@ -249,7 +247,7 @@ static int wait_for_batch(struct ypk_loader *ld, struct slot **out, struct error
             rc = YPK_END;
             break;
         }
-        if (ld->held == ld->config.memory.slots) {
+        if (ld->held == ld->tuning.slots) {
             rc = error_set(error, ERR_SLOTS_HELD,
                            "all %u batches that the loader has are held: release one before asking "
                            "for the next, or set a larger prefetch",
@@ -392,8 +390,9 @@ static int go_to(struct ypk_loader *ld, int64_t batch, struct error *error) {
     while (rc == 0 && ld->busy > 0)
         pthread_cond_wait(&ld->done, &ld->mutex);
     if (rc == 0) {
-        for (uint32_t i = 0; i < ld->config.memory.slots; i++)
-            ld->slots[i].state = SLOT_FREE;
+        for (uint32_t i = 0; i < ld->config.memory.slots_most; i++)
+            if (ld->slots[i].state != SLOT_PARKED)
+                ld->slots[i].state = SLOT_FREE;
         ld->queue_first = ld->queue_count = 0;
         ld->next_batch = ld->delivered = batch;
         window_restart(ld->window, batch * plan_frozen_options(ld->config.plan)->batch);
@@ -402,6 +401,7 @@ static int go_to(struct ypk_loader *ld, int64_t batch, struct error *error) {
         ld->started_ns = now_ns();
         if (ld->transfer)
             transfer_resume(ld->transfer, batch);
+        tuning_restart(ld);
     }
     ld->paused = false;
     pthread_cond_broadcast(&ld->work);
@@ -473,24 +473,21 @@ static const char *find_verdict(const ypk_loader_stats *s, bool device) {
 }
 
 void ypk_loader_get_stats(ypk_loader *ld, ypk_loader_stats *out) {
-    const struct loader_memory *m = &ld->config.memory;
     const char *verdict = NULL;
+    bool parent = ld->pid == getpid(); /* in a child of fork() a mutex may be held for ever */
     memset(out, 0, sizeof *out);
-    out->device = ld->transfer ? transfer_device(ld->transfer) : "cpu";
-    out->note = ld->note;
-    if (ld->pid == getpid()) {
+    if (parent) {
         pthread_mutex_lock(&ld->mutex);
+        workers_count_sleep(ld);
         *out = ld->stats;
         out->seconds = (double)(now_ns() - ld->started_ns) * 1e-9;
-        pthread_mutex_unlock(&ld->mutex);
-        if (ld->transfer)
-            transfer_get_stats(ld->transfer, out, &verdict);
     }
-    out->workers = m->workers;
-    out->slots = m->slots;
-    out->window_pictures = m->pictures;
-    out->slot_bytes = (uint64_t)m->slots * m->slot_bytes;
-    out->window_bytes = (uint64_t)m->pictures * m->picture_bytes;
-    out->scratch_bytes = (uint64_t)m->workers * m->scratch_bytes;
+    tuning_memory(ld, out);
+    if (parent)
+        pthread_mutex_unlock(&ld->mutex);
+    out->device = ld->transfer ? transfer_device(ld->transfer) : "cpu";
+    out->note = ld->note;
+    if (parent && ld->transfer)
+        transfer_get_stats(ld->transfer, out, &verdict);
     out->verdict = verdict ? verdict : find_verdict(out, ld->transfer != NULL);
 }

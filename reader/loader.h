@@ -25,4 +25,7 @@ bool loader_release(struct slot *slot, void *stream);
 struct slot *loader_take_full(struct ypk_loader *loader, bool wait);
 void loader_give_back(struct ypk_loader *loader, struct slot *slot);
 
+/* For tests: how many workers and slots there are to be, as far as limits and memory allow, at once and without a reason. */
+void loader_aim(struct ypk_loader *loader, uint32_t workers, uint32_t slots);
+
 #endif

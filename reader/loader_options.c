@@ -5,8 +5,11 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
-#define HELD_SLOTS 2 /* a consumer's loop holds one batch while it asks for the next; or a device copies from two */
+#define WORKERS_LIMIT 1024
+#define PREFETCH_MOST 8 /* or twice what it starts with, when it is automatic */
+#define HELD_SLOTS 2    /* a consumer's loop holds one batch while it asks for the next; or a device copies from two */
 #define DEVICE_SLOTS 4
 #define DEVICE_SLOTS_MINIMUM 3
 #define DEVICE_SLOTS_LIMIT 64
@@ -67,7 +70,7 @@ static int check_choices(const ypk_loader_options *o, struct error *error) {
     if (o->batch == 0 || (uint64_t)o->batch * o->world > 65536)
         return error_set(error, ERR_ARGUMENT, "batch %u of world %u: the global batch is 1 to 65,536 samples", o->batch,
                          o->world);
-    if (o->workers > 1024 || o->prefetch > 1024)
+    if (o->workers > WORKERS_LIMIT || o->prefetch > 1024)
         return error_set(error, ERR_ARGUMENT, "workers %u, prefetch %u: at most 1,024 each", o->workers, o->prefetch);
     if (o->device_slots != 0 && (o->device_slots < DEVICE_SLOTS_MINIMUM || o->device_slots > DEVICE_SLOTS_LIMIT))
         return error_set(error, ERR_ARGUMENT, "device_slots is %u: it is %d to %d, or 0 for %d", o->device_slots,
@@ -198,20 +201,36 @@ static void send_bytes(struct loader_config *c) {
     c->device_slots = c->options.device_slots ? c->options.device_slots : DEVICE_SLOTS;
 }
 
-static struct window_options window_options(const struct loader_config *c) {
+struct window_options loader_window_options(const struct loader_config *c, uint32_t pictures) {
     return (struct window_options){.plan = c->plan,
                                    .rank = c->options.rank,
                                    .world = c->options.world,
-                                   .batches_in_flight = c->memory.slots,
-                                   .buffer_count = c->memory.pictures,
+                                   .batches_in_flight = c->memory.slots_most,
+                                   .buffer_count = pictures,
+                                   .buffer_most = c->memory.pictures_most,
                                    .buffer_bytes = c->memory.picture_bytes};
 }
 
 static uint64_t total_bytes(struct loader_config *c) {
     struct loader_memory *m = &c->memory;
-    struct window_options w = window_options(c);
+    struct window_options w = loader_window_options(c, m->pictures);
     m->total_bytes = (uint64_t)m->slots * m->slot_bytes + window_bytes(&w) + (uint64_t)m->workers * m->scratch_bytes;
     return m->total_bytes;
+}
+
+/* What is automatic starts with the cores, and with two rows ready or at work for each, and grows to twice that. */
+static void choose_counts(struct loader_config *c) {
+    const ypk_loader_options *o = &c->options;
+    struct loader_memory *m = &c->memory;
+    uint32_t cores = cpus_available();
+    long machine = sysconf(_SC_NPROCESSORS_ONLN); /* the process may be given more of them later */
+    uint32_t most = 2 * (machine > (long)cores ? (uint32_t)machine : cores);
+    m->workers = o->workers ? o->workers : cores < WORKERS_LIMIT ? cores : WORKERS_LIMIT;
+    m->workers_most = o->workers ? o->workers : most < WORKERS_LIMIT ? most : WORKERS_LIMIT;
+    uint32_t prefetch = o->prefetch ? o->prefetch : 1 + (2 * m->workers + o->batch - 1) / o->batch;
+    uint32_t further = o->prefetch ? o->prefetch : 2 * prefetch > PREFETCH_MOST ? 2 * prefetch : PREFETCH_MOST;
+    m->slots = prefetch + HELD_SLOTS;
+    m->slots_most = further + HELD_SLOTS;
 }
 
 /* The most that is of use, then less of what hurts least until the limit is kept. */
@@ -224,10 +243,10 @@ static int plan_memory(struct loader_config *c, const struct ypk_dataset *datase
     m->slot_bytes = slot_bytes(&c->layout);
     m->picture_bytes = frame_picture_bytes(&c->frame);
     m->scratch_bytes = frame_scratch_bytes(dataset, &c->frame);
-    m->workers = o->workers ? o->workers : cpus_available();
-    uint32_t prefetch = o->prefetch ? o->prefetch : 1 + (2 * m->workers + o->batch - 1) / o->batch;
-    m->slots = prefetch + HELD_SLOTS;
+    choose_counts(c);
+    m->worker_pictures = need;
     m->pictures = depth * o->batch + m->workers * need;
+    m->pictures_most = depth * o->batch + m->workers_most * need;
     uint64_t limit = o->memory_limit ? o->memory_limit : UINT64_MAX;
 
     while (total_bytes(c) > limit) {

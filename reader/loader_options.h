@@ -6,6 +6,7 @@
 #include "error.h"
 #include "frame.h"
 #include "plan.h"
+#include "window.h"
 #include "yolopack.h"
 
 #include <stddef.h>
@@ -23,11 +24,13 @@ struct batch_layout {
     uint32_t row_labels;    /* boxes that one sample can have at most */
 };
 
-/* Where the memory goes, and how many of each there are. */
+/* Where the memory goes: how many of each there are at the start, and at most. */
 struct loader_memory {
     uint32_t workers, slots, pictures;
-    size_t slot_bytes, picture_bytes, scratch_bytes; /* of one */
-    uint64_t total_bytes;
+    uint32_t workers_most, slots_most, pictures_most; /* no more than at the start where the user says how many */
+    uint32_t worker_pictures;                         /* that one worker can pin at a time */
+    size_t slot_bytes, picture_bytes, scratch_bytes;  /* of one */
+    uint64_t total_bytes;                             /* at the start */
 };
 
 struct loader_config {
@@ -43,6 +46,10 @@ struct loader_config {
 /* With `device`, batches go to one. ERR_ARGUMENT names the option, its value and what is right. */
 int loader_config_init(struct loader_config *out, const struct ypk_dataset *dataset, const ypk_loader_options *options,
                        bool device, struct error *error);
+
+/* The window of that many pictures. */
+struct window_options loader_window_options(const struct loader_config *config, uint32_t pictures);
+
 void loader_config_deinit(struct loader_config *config);
 
 #endif

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* SENDING: the transfer thread has it, and a device copies from it. */
-enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_SENDING, SLOT_HELD };
+/* SENDING: the transfer thread has it, and a device copies from it. PARKED: it has no memory. */
+enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_SENDING, SLOT_HELD, SLOT_PARKED };
 
 struct transfer;
 

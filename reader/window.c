@@ -26,8 +26,9 @@ struct window {
     struct window_options options;
     uint32_t rows;          /* of a batch, that belong to this rank */
     uint64_t columns;       /* of the table: batches that can be alive at a time */
-    struct buffer *buffers; /* [buffer_count] */
-    uint8_t *memory;        /* buffer_count * buffer_bytes */
+    struct buffer *buffers; /* [buffer_most] */
+    uint32_t first_count;   /* buffers that share `memory`; each one after them has a mapping of its own */
+    uint8_t *memory;        /* first_count * buffer_bytes */
     struct entry *entries;  /* [columns][rows] */
 
     pthread_mutex_t mutex;  /* guards all below, and the fields of buffers and entries but for the pictures' pixels */
@@ -51,7 +52,7 @@ static uint32_t table_rows(const struct window_options *o) {
 }
 
 static size_t table_bytes(const struct window_options *o) {
-    return (size_t)table_columns(o) * table_rows(o) * sizeof(struct entry) + o->buffer_count * sizeof(struct buffer);
+    return (size_t)table_columns(o) * table_rows(o) * sizeof(struct entry) + o->buffer_most * sizeof(struct buffer);
 }
 
 size_t window_bytes(const struct window_options *options) {
@@ -64,10 +65,14 @@ void window_restart(struct window *w, int64_t first_position) {
     w->free = NULL;
     for (uint32_t i = w->options.buffer_count; i-- > 0;) {
         struct buffer *b = &w->buffers[i];
-        *b = (struct buffer){.next = w->free};
-        b->picture.memory = w->memory + (size_t)i * w->options.buffer_bytes;
+        *b = (struct buffer){.picture.memory = b->picture.memory, .next = w->free};
         w->free = b;
     }
+}
+
+static uint8_t *map_memory(size_t bytes) {
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
 }
 
 int window_create(struct window **out, const struct window_options *options, struct error *error) {
@@ -77,11 +82,11 @@ int window_create(struct window **out, const struct window_options *options, str
     w->options = *options;
     w->rows = table_rows(options);
     w->columns = table_columns(options);
-    w->buffers = calloc(options->buffer_count, sizeof *w->buffers);
+    w->buffers = calloc(options->buffer_most, sizeof *w->buffers);
     w->entries = calloc(w->columns * w->rows, sizeof *w->entries);
+    w->first_count = options->buffer_count;
     size_t bytes = (size_t)options->buffer_count * options->buffer_bytes;
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    w->memory = memory == MAP_FAILED ? NULL : memory;
+    w->memory = map_memory(bytes);
     pthread_mutex_init(&w->mutex, NULL);
     pthread_cond_init(&w->changed, NULL);
     if (!w->buffers || !w->entries || !w->memory) {
@@ -89,6 +94,8 @@ int window_create(struct window **out, const struct window_options *options, str
         return error_set(error, ERR_MEMORY, "out of memory for a window of %u pictures (%zu MB)", options->buffer_count,
                          bytes >> 20);
     }
+    for (uint32_t i = 0; i < options->buffer_count; i++)
+        w->buffers[i].picture.memory = w->memory + (size_t)i * options->buffer_bytes;
     window_restart(w, options->first_position);
     *out = w;
     return 0;
@@ -98,8 +105,10 @@ void window_destroy(struct window **window) {
     struct window *w = *window;
     if (!w)
         return;
+    for (uint32_t i = w->first_count; w->buffers && i < w->options.buffer_count; i++)
+        munmap(w->buffers[i].picture.memory, w->options.buffer_bytes);
     if (w->memory)
-        munmap(w->memory, (size_t)w->options.buffer_count * w->options.buffer_bytes);
+        munmap(w->memory, (size_t)w->first_count * w->options.buffer_bytes);
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->mutex);
     free(w->buffers);
@@ -140,6 +149,27 @@ static void give_back(struct window *w, struct buffer *b) {
     b->next = w->free;
     w->free = b;
     wake(w);
+}
+
+int window_grow(struct window *w, uint32_t buffer_count, struct error *error) {
+    int rc = 0;
+    for (;;) {
+        pthread_mutex_lock(&w->mutex);
+        bool enough = w->options.buffer_count >= buffer_count;
+        pthread_mutex_unlock(&w->mutex);
+        uint8_t *memory = enough ? NULL : map_memory(w->options.buffer_bytes);
+        if (!memory) {
+            if (!enough)
+                rc = error_set(error, ERR_MEMORY, "out of memory for a picture of %zu kB",
+                               w->options.buffer_bytes >> 10);
+            return rc;
+        }
+        pthread_mutex_lock(&w->mutex);
+        struct buffer *b = &w->buffers[w->options.buffer_count++];
+        b->picture.memory = memory;
+        give_back(w, b);
+        pthread_mutex_unlock(&w->mutex);
+    }
 }
 
 /* A buffer nobody needs right now: a free one, or an unpinned picture's. NULL when every one is pinned. */

@@ -7,7 +7,7 @@
  *   release(entry) ──> one use less; with the last one the buffer is free again
  *
  * Entries are keyed by their absolute position in the plan, which also knows how many uses each has. Buffers are allocated
- * once. When there are fewer of them than live entries, an unpinned picture gives way and is loaded again when needed: that
+ * at the start, and more of them when there are more workers. When there are fewer of them than live entries, an unpinned picture gives way and is loaded again when needed: that
  * costs time and never changes a byte. With at least one buffer for each pin that all workers can hold at a time, nothing
  * can wait for ever.
  */
@@ -43,12 +43,12 @@ struct window_options {
     const struct plan *plan;
     int64_t first_position; /* uses are counted from here on */
     uint32_t rank, world;
-    uint32_t batches_in_flight; /* at most, that workers are at work on */
-    uint32_t buffer_count;
+    uint32_t batches_in_flight;         /* at most, that workers are at work on */
+    uint32_t buffer_count, buffer_most; /* at first; that window_grow() can make of it */
     size_t buffer_bytes;
 };
 
-/* Bytes that a window of that many buffers takes, tables included. */
+/* Bytes that a window of buffer_count buffers takes, tables included. */
 size_t window_bytes(const struct window_options *options);
 
 int window_create(struct window **out, const struct window_options *options, struct error *error);
@@ -56,6 +56,10 @@ void window_destroy(struct window **window);
 
 /* Forgets every picture; uses count from `first_position` on. Nobody may hold a pin. */
 void window_restart(struct window *window, int64_t first_position);
+
+/* More buffers, for more pins at a time: `buffer_count` of them in all, buffer_most at most. Fewer than there are: nothing
+ * to do. ERR_MEMORY: there are as many as before, or some more. */
+int window_grow(struct window *window, uint32_t buffer_count, struct error *error);
 
 /* Pins the picture of `tile`. *load is true when the caller has to load it into (*out)->memory and then call
  * window_ready(); others wait there meanwhile. ERR_INTERRUPTED after window_cancel(). */

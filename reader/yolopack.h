@@ -255,9 +255,12 @@ typedef struct ypk_loader_options {
     /* A sample that cannot be decoded: YPK_BAD_FAIL ends with an error that names it, YPK_BAD_SUBSTITUTE takes the next
      * good one (of 64), flagged and counted. */
     int bad_sample;
-    uint32_t workers;      /* threads; 0: the cores this process may use */
-    uint32_t prefetch;     /* batches that are ready or at work ahead of the consumer; 0: automatic */
-    uint64_t memory_limit; /* bytes for everything the loader holds in host memory; 0: what is best for speed */
+    /* Threads, and batches that are ready or at work ahead of the consumer. 0, automatic: it starts with the cores that this
+     * process may use and with enough batches for them, and looks every half a second whether the consumer waits: more
+     * workers when cores are idle meanwhile (up to twice the cores: they wait for the storage), fewer when that suffices;
+     * more batches (up to 8, or twice those at the start) when an uneven consumer or loader needs them. */
+    uint32_t workers, prefetch;
+    uint64_t memory_limit; /* bytes for everything the loader holds in host memory, ever; 0: what is best for speed */
     /* Where batches are delivered: NULL or "cpu" (host memory), "cuda", "cuda:1", or "auto": "cuda" if there is one that can
      * be used, else host memory (ypk_loader_stats says which, and why). "host" goes the ways of a device with the host's own
      * memory, to test and to measure with. No other device is touched, and without this none. */
@@ -277,9 +280,12 @@ typedef struct ypk_loader_options {
 /* The documented defaults (Ultralytics' where it has the option). `size` is sizeof(ypk_loader_options). */
 YPK_API void ypk_loader_options_init(ypk_loader_options *options, size_t size);
 
-/* Checks the options, allocates everything and starts the workers. YPK_E_ARGUMENT names the option, its value and what
- * is right (a memory_limit too small: the smallest that works). YPK_E_MEMORY, YPK_E_IO; YPK_E_DEVICE says what the device
- * lacks (no driver, too old a driver, no such device, no memory). */
+/* Checks the options, allocates what it begins with and starts the workers. With workers and prefetch set nothing is
+ * allocated later; where one of them is automatic, a worker or a batch may be added later on, within memory_limit (without
+ * one, a quarter of the memory that is free) or not at all, and is given back when it is not needed any more.
+ * YPK_E_ARGUMENT names the option, its value and what is right (a memory_limit too small: the smallest that works).
+ * YPK_E_MEMORY, YPK_E_IO; YPK_E_DEVICE says what the device lacks (no driver, too old a driver, no such device, no
+ * memory). */
 YPK_API int ypk_loader_create(ypk_loader **out, const ypk_dataset *dataset, const ypk_loader_options *options,
                               ypk_error *error);
 
@@ -375,8 +381,9 @@ YPK_API int ypk_loader_restore(ypk_loader *loader, const char *text, ypk_error *
 YPK_API int ypk_loader_seek(ypk_loader *loader, uint64_t epoch, uint64_t index, ypk_error *error);
 
 typedef struct ypk_loader_stats {
-    uint32_t workers, slots, window_pictures;
-    uint64_t slot_bytes, window_bytes, scratch_bytes; /* allocated, of all together */
+    uint32_t workers, slots, window_pictures;         /* that there are now */
+    uint32_t changes;                                 /* of workers or slots, where they are automatic, since create */
+    uint64_t slot_bytes, window_bytes, scratch_bytes; /* allocated now, of all together */
     uint64_t batches, samples;                        /* delivered */
     uint64_t decodes;     /* pictures loaded into the window: 1.0 a sample in the steady state */
     uint64_t substituted; /* places that hold another sample than planned */
@@ -388,7 +395,7 @@ typedef struct ypk_loader_stats {
     const char *verdict; /* what bounds the rate: "decode-bound", "storage-bound", "augment-bound",
                                        "transfer-bound", "consumer-bound"; static */
     const char *device;  /* where batches are: "cpu", "cuda:0"; the loader's, like `note` */
-    const char *note;    /* what is not as asked for, and why ("" else): memory that could not be page-locked, no device */
+    const char *note; /* what is not as asked for, and why ("" else): memory that could not be page-locked, no device */
     uint32_t device_slots;
     uint64_t pinned_bytes;      /* of slot_bytes: page-locked, so that a device copies from them at full speed */
     uint64_t device_bytes;      /* allocated on the device */

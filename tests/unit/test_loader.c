@@ -1,4 +1,6 @@
 /* The same plan gives the same bytes, whatever carries it out. */
+#include "loader.h"
+
 #include "yolopack.h"
 
 #include "tiny_pack.h"
@@ -130,6 +132,77 @@ Test(loader, same_bytes_for_any_workers_and_prefetch) {
         run_all(&t, &o);
         assert_same(reference(), &t, "workers and prefetch");
     }
+}
+
+static uint64_t memory_of(const ypk_loader_stats *s) {
+    return s->slot_bytes + s->window_bytes + s->scratch_bytes;
+}
+
+/* What the automatic mode may do, without its reasons. */
+Test(loader, same_bytes_while_workers_and_slots_come_and_go) {
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        static struct trace t;
+        ypk_loader_options o = small_options();
+        ypk_loader_stats stats;
+        ypk_batch b;
+        ypk_error error;
+        uint64_t random = seed;
+        memset(&t, 0, sizeof t);
+        o.workers = seed % 3 ? 0 : 2;
+        o.prefetch = seed % 3 == 1 ? 3 : 0;
+        ypk_loader *loader = make(&o);
+        ypk_loader_get_stats(loader, &stats);
+        ypk_loader_destroy(&loader);
+        o.memory_limit = seed % 2 ? 0 : memory_of(&stats) * 5 / 4;
+        loader = make(&o);
+        while (ypk_loader_next(loader, &b, YPK_NO_STREAM, &error) == YPK_OK) {
+            record_batch(&t, &b, &o, ypk_loader_batches_per_epoch(loader));
+            ypk_batch_release(&b, YPK_NO_STREAM);
+            loader_aim(loader, (uint32_t)(tiny_random(&random) % 6), (uint32_t)(tiny_random(&random) % 12));
+            ypk_loader_get_stats(loader, &stats);
+            cr_assert(o.workers == 0 || stats.workers == o.workers);
+            cr_assert(o.prefetch == 0 || stats.slots == o.prefetch + 2);
+            cr_assert(o.memory_limit == 0 || memory_of(&stats) <= o.memory_limit);
+        }
+        ypk_loader_destroy(&loader);
+        assert_same(reference(), &t, "workers and slots that come and go");
+    }
+}
+
+/* Takes batches until there are as many; the test's time is the limit. */
+static ypk_loader_stats wait_until(ypk_loader *loader, uint32_t workers, uint32_t slots) {
+    ypk_loader_stats stats;
+    ypk_error error;
+    do {
+        ypk_batch b;
+        cr_assert_eq(ypk_loader_next(loader, &b, YPK_NO_STREAM, &error), YPK_OK);
+        ypk_batch_release(&b, YPK_NO_STREAM);
+        ypk_loader_get_stats(loader, &stats);
+    } while (stats.workers != workers || stats.slots != slots);
+    return stats;
+}
+
+Test(loader, what_is_parked_gives_its_memory_back_and_can_be_had_again, .timeout = 60) {
+    ypk_loader_options o = small_options();
+    o.epochs = o.close_mosaic = 0;
+    o.workers = 0;
+    ypk_loader *loader = make(&o);
+    ypk_loader_stats before, few, many, again;
+    ypk_loader_get_stats(loader, &before);
+    loader_aim(loader, 1, 3);
+    few = wait_until(loader, 1, 3);
+    cr_assert_eq(few.scratch_bytes, before.scratch_bytes / before.workers);
+    cr_assert_eq(few.slot_bytes, before.slot_bytes / before.slots * 3);
+    loader_aim(loader, before.workers + 1, 8);
+    many = wait_until(loader, before.workers + 1, 8);
+    cr_assert_eq(many.slot_bytes, before.slot_bytes / before.slots * 8);
+    cr_assert_gt(many.window_pictures, before.window_pictures);
+    loader_aim(loader, 1, 3);
+    again = wait_until(loader, 1, 3);
+    cr_assert_eq(again.scratch_bytes, few.scratch_bytes);
+    cr_assert_eq(again.window_pictures, many.window_pictures, "the window stays");
+    loader_aim(loader, 2, 4);
+    ypk_loader_destroy(&loader);
 }
 
 /* With mmap, raw planes that have the size wanted are used where they lie; with pread everything is copied. */
