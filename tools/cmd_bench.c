@@ -33,13 +33,28 @@ static void print_resident(const struct memory_resident *r) {
            text_bytes(r->anonymous_bytes).text, text_bytes(r->file_bytes).text, text_bytes(r->shared_bytes).text);
 }
 
+static void print_device(const struct loader_measure *m) {
+    const ypk_loader_stats *s = &m->stats;
+    if (m->on_device) {
+        output_label(stdout, STYLE_PLAIN, "device");
+        printf("%s   copies %.1f GB/s, %.0f %% of their time beside the step   %u batches there, %s   %s\n", m->device,
+               s->copy_seconds > 0 ? (double)s->copy_bytes / s->copy_seconds * 1e-9 : 0, 100 * s->copy_overlap,
+               s->device_slots, text_bytes(s->device_bytes).text,
+               s->pinned_bytes == s->slot_bytes ? "page-locked" : "not page-locked");
+    }
+    if (m->note[0] != '\0') {
+        output_label(stdout, STYLE_WARN, "note");
+        printf("%s\n", m->note);
+    }
+}
+
 static void print_text(const struct bench *b, const struct loader_measure *m, const char *noun) {
     const ypk_loader_stats *s = &m->stats;
     double rate = (double)s->samples / s->seconds;
     printf("%.0f %s/s (%.1f batches/s) on %s", rate, noun, (double)s->batches / s->seconds,
            text_counted(s->workers, "worker").text);
     if (b->step_ms > 0)
-        printf("   the step would wait %.1f %% of the time at %lld ms a step\n", 100 * s->wait_seconds / s->seconds,
+        printf("   the step would wait %.1f %% of the time at %lld ms a step\n", 100 * m->wait_seconds / s->seconds,
                (long long)b->step_ms);
     else
         printf("   no step (--step-ms N measures how long one would wait)\n");
@@ -50,6 +65,7 @@ static void print_text(const struct bench *b, const struct loader_measure *m, co
     output_label(stdout, STYLE_PLAIN, "verdict");
     printf("%s: decoding takes %.0f %% of the workers' time, %.2f decodes a sample\n", s->verdict,
            100 * share(s->decode_seconds, s), s->samples ? (double)s->decodes / (double)s->samples : 0);
+    print_device(m);
     output_label(stdout, STYLE_PLAIN, "memory");
     printf("slots %s   window %s   scratch %s", text_bytes(s->slot_bytes).text, text_bytes(s->window_bytes).text,
            text_bytes(s->scratch_bytes).text);
@@ -59,21 +75,34 @@ static void print_text(const struct bench *b, const struct loader_measure *m, co
     print_resident(&m->resident);
 }
 
+/* null in host memory */
+static json_t *transfer_json(const struct loader_measure *m) {
+    const ypk_loader_stats *s = &m->stats;
+    if (!m->on_device)
+        return json_null();
+    return json_pack("{s:I, s:f, s:f, s:f, s:b, s:I, s:I, s:I}", "copy_bytes", (json_int_t)s->copy_bytes,
+                     "copy_seconds", s->copy_seconds, "copy_overlap", s->copy_overlap, "stream_wait_seconds",
+                     s->stream_wait_seconds, "pinned", s->pinned_bytes == s->slot_bytes, "pinned_bytes",
+                     (json_int_t)s->pinned_bytes, "device_bytes", (json_int_t)s->device_bytes, "device_slots",
+                     (json_int_t)s->device_slots);
+}
+
 static json_t *make_json(const struct bench *b, const struct loader_measure *m) {
     const ypk_loader_stats *s = &m->stats;
     return json_pack(
         "{s:f, s:f, s:I, s:I, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f, s:f}, s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:i, "
-        "s:i, s:I, s:s}",
+        "s:i, s:I, s:s, s:s, s:s, s:o}",
         "samples_per_second", (double)s->samples / s->seconds, "batches_per_second", (double)s->batches / s->seconds,
         "samples", (json_int_t)s->samples, "decodes", (json_int_t)s->decodes, "seconds", s->seconds, "wait_ratio",
-        s->wait_seconds / s->seconds, "ms_per_sample", "read", per_sample_ms(s->read_seconds, s), "decode",
+        m->wait_seconds / s->seconds, "ms_per_sample", "read", per_sample_ms(s->read_seconds, s), "decode",
         per_sample_ms(s->decode_seconds, s), "resize", per_sample_ms(s->resize_seconds, s), "warp",
         per_sample_ms(s->warp_seconds, s), "colour", per_sample_ms(s->colour_seconds, s), "write",
         per_sample_ms(s->write_seconds, s), "memory_bytes", "slots", (json_int_t)s->slot_bytes, "window",
         (json_int_t)s->window_bytes, "scratch", (json_int_t)s->scratch_bytes, "resident_bytes", "anonymous",
         (json_int_t)m->resident.anonymous_bytes, "file", (json_int_t)m->resident.file_bytes, "shared",
         (json_int_t)m->resident.shared_bytes, "workers", (int)s->workers, "slots", (int)s->slots, "step_ms",
-        (json_int_t)b->step_ms, "verdict", s->verdict);
+        (json_int_t)b->step_ms, "verdict", s->verdict, "device", m->device, "note", m->note, "transfer",
+        transfer_json(m));
 }
 
 static int measure(const struct bench *b, ypk_dataset *dataset, struct error *error) {
@@ -129,7 +158,8 @@ int cmd_bench(int argc, char **argv) {
         .summary =
             "Runs the loader and says how fast batches come, what a sample costs, what bounds the rate, and where the "
             "memory goes.",
-        .examples = "  yolopack bench night.ypk --batch 16 --imgsz 640 --step-ms 40\n",
+        .examples = "  yolopack bench night.ypk --batch 16 --imgsz 640 --step-ms 40\n"
+                    "  yolopack bench night.ypk --dtype f16 --device cuda:0 --step-ms 40\n",
         .options = options,
         .option_count = loader_args_options(options, own, sizeof own / sizeof own[0], &b.loader),
         .operand_count = 1,

@@ -44,6 +44,7 @@ struct tune {
     const char *plot;
     bool json, quiet;
     const char *pack, *noun;
+    char device[32]; /* where the batches went */
     ypk_dataset *dataset;
     struct memory_room room;
     struct setting settings[SETTING_LIMIT];
@@ -119,12 +120,13 @@ static int measure(struct tune *t, struct setting *s, struct error *error) {
     if (rc != YPK_OK)
         return splits_error(error, &detail);
     const ypk_loader_stats stats = measured.stats;
+    memcpy(t->device, measured.device, sizeof t->device);
     s->workers = stats.workers;
     s->prefetch = stats.slots - HELD_SLOTS;
     s->memory_bytes = stats.slot_bytes + stats.window_bytes + stats.scratch_bytes;
     s->samples += stats.samples;
     s->seconds += stats.seconds;
-    s->wait_seconds += stats.wait_seconds;
+    s->wait_seconds += measured.wait_seconds;
     s->rounds++;
     return 0;
 }
@@ -227,6 +229,10 @@ static void print_result(const struct tune *t) {
                100 * wait_is_none);
     else
         printf("the least memory within %.0f %% of the best rate, %.1f %s/s\n", 100 * (1 - near_best), best, t->noun);
+    if (t->loader.device) {
+        output_label(stdout, STYLE_PLAIN, "device");
+        printf("%s\n", t->device);
+    }
     output_label(stdout, STYLE_PLAIN, "automatic");
     printf("%s, prefetch %u: %.0f %% of the best rate\n", text_counted(a->workers, "worker").text, a->prefetch,
            best > 0 ? 100 * rate(a) / best : 0);
@@ -250,9 +256,9 @@ static json_t *result_json(const struct tune *t) {
     json_t *settings = json_array();
     for (size_t i = 0; i < t->count; i++)
         json_array_append_new(settings, setting_json(t, i));
-    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "pack", output_json_name(t->pack), "batch",
-                     (json_int_t)t->loader.batch, "image_size", (json_int_t)t->loader.image_size, "step_ms",
-                     (json_int_t)t->step_ms, "memory_free_bytes",
+    return json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "pack", output_json_name(t->pack), "device",
+                     t->device, "batch", (json_int_t)t->loader.batch, "image_size", (json_int_t)t->loader.image_size,
+                     "step_ms", (json_int_t)t->step_ms, "memory_free_bytes",
                      (json_int_t)(t->room.free_bytes > INT64_MAX ? INT64_MAX : t->room.free_bytes), "recommended",
                      setting_json(t, t->recommended), "automatic", setting_json(t, t->count - 1), "settings", settings);
 }

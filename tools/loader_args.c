@@ -42,6 +42,9 @@ size_t loader_args_options(struct args_option out[ARGS_OPTION_LIMIT], const stru
         {"prefetch", 0, ARGS_INTEGER, "N", "batches ahead (0: automatic)", &a->prefetch, 0, 1024},
         {"memory-limit", 0, ARGS_BYTES, "SIZE", "for everything the loader holds (0: what is best for speed)",
          &a->memory_limit, 0, INT64_MAX},
+        {"device", 0, ARGS_TEXT, "cpu|cuda:N|auto|host",
+         "where batches go: a GPU, the first if there is one, or the ways of a GPU in host memory (default: cpu)",
+         &a->device, 0, 0},
     };
     size_t count = loader_args_batch_options(out, own, own_count, a);
     memcpy(out + count, shared, sizeof shared);
@@ -117,4 +120,5 @@ void loader_args_apply(const struct loader_args *a, ypk_loader_options *out) {
     out->workers = (uint32_t)a->workers;
     out->prefetch = (uint32_t)a->prefetch;
     out->memory_limit = a->memory_limit;
+    out->device = a->device;
 }

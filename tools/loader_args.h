@@ -14,6 +14,7 @@ struct loader_args {
     uint64_t memory_limit;
     int channels, dtype; /* choices, -1 while not given */
     bool eval, rect, fast;
+    const char *device;        /* NULL: host memory */
     const char *augment, *hyp; /* as on the command line */
     ypk_loader_options recipe; /* the defaults, changed by both */
 };

@@ -1,29 +1,33 @@
 #include "loader_run.h"
 
+#include "api_error.h"
 #include "clock.h"
+#include "consumer.h"
 
-#include <time.h>
-
-/* The training step: the consumer is away for that long. */
-static void step(int64_t ms) {
-    struct timespec t = {ms / 1000, ms % 1000 * 1000000};
-    if (ms > 0)
-        nanosleep(&t, NULL);
-}
+#include <stdio.h>
+#include <string.h>
 
 /* Takes at least `count` batches, and until `seconds` have passed. */
-static int take_batches(ypk_loader *loader, int64_t step_ms, uint32_t count, double seconds, ypk_error *error) {
+static int take_batches(ypk_loader *loader, struct consumer *consumer, int64_t step_ms, uint32_t count, double seconds,
+                        ypk_error *error) {
     double end = clock_seconds() + seconds;
     int rc = YPK_OK;
     for (uint32_t taken = 0; rc == YPK_OK && (taken < count || clock_seconds() < end); taken++) {
         ypk_batch batch;
-        rc = ypk_loader_next(loader, &batch, YPK_NO_STREAM, error);
-        if (rc == YPK_OK) {
-            step(step_ms);
-            ypk_batch_release(&batch, YPK_NO_STREAM);
-        }
+        struct error inner = {0};
+        rc = ypk_loader_next(loader, &batch, consumer->stream, error);
+        if (rc != YPK_OK)
+            break;
+        if (consumer_step(consumer, (double)step_ms, &inner) != 0)
+            rc = api_fail(error, &inner);
+        ypk_batch_release(&batch, consumer->stream);
     }
     return rc == YPK_END ? YPK_OK : rc;
+}
+
+/* What the consumer had to wait for of the copies, s. */
+static double shown_copy(const ypk_loader_stats *s) {
+    return (1 - s->copy_overlap) * s->copy_seconds;
 }
 
 static ypk_loader_stats difference(const ypk_loader_stats *after, const ypk_loader_stats *before) {
@@ -40,27 +44,61 @@ static ypk_loader_stats difference(const ypk_loader_stats *after, const ypk_load
     d.colour_seconds -= before->colour_seconds;
     d.write_seconds -= before->write_seconds;
     d.idle_seconds -= before->idle_seconds;
+    d.copy_bytes -= before->copy_bytes;
+    d.copy_seconds -= before->copy_seconds;
+    d.stream_wait_seconds -= before->stream_wait_seconds;
+    d.copy_overlap = d.copy_seconds > 0 ? 1 - (shown_copy(after) - shown_copy(before)) / d.copy_seconds : 0;
+    d.device = d.note = NULL;
     return d;
+}
+
+/* The stream has done all that was asked of it, and then the counts are read. */
+static int read_stats(ypk_loader *loader, struct consumer *consumer, ypk_loader_stats *out, ypk_error *error) {
+    struct error inner = {0};
+    if (consumer_settle(consumer, &inner) != 0)
+        return api_fail(error, &inner);
+    ypk_loader_get_stats(loader, out);
+    return YPK_OK;
+}
+
+static int measure(struct loader_measure *out, ypk_loader *loader, struct consumer *consumer, int64_t step_ms,
+                   uint32_t warm_count, double warm_seconds, double seconds, ypk_error *error) {
+    ypk_loader_stats before, after;
+    /* the window fills and the page cache warms up first */
+    int rc = take_batches(loader, consumer, step_ms, warm_count, warm_seconds, error);
+    if (rc == YPK_OK)
+        rc = read_stats(loader, consumer, &before, error);
+    if (rc == YPK_OK)
+        rc = take_batches(loader, consumer, step_ms, 0, seconds, error);
+    if (rc == YPK_OK)
+        rc = read_stats(loader, consumer, &after, error);
+    if (rc != YPK_OK)
+        return rc;
+    memory_resident(&out->resident, "");
+    snprintf(out->device, sizeof out->device, "%s", after.device);
+    snprintf(out->note, sizeof out->note, "%s", after.note);
+    out->on_device = consumer->ops != NULL;
+    out->stats = difference(&after, &before);
+    out->wait_seconds = out->on_device ? out->stats.stream_wait_seconds : out->stats.wait_seconds;
+    return YPK_OK;
 }
 
 int loader_run(struct loader_measure *out, ypk_dataset *dataset, const ypk_loader_options *options, int64_t step_ms,
                double warm_seconds, double seconds, ypk_error *error) {
     ypk_loader_options endless = *options;
-    ypk_loader_stats before, after;
+    struct consumer consumer;
+    struct error inner = {0};
     ypk_loader *loader = NULL;
     endless.epochs = 0;
     endless.close_mosaic = 0;
     int rc = ypk_loader_create(&loader, dataset, &endless, error);
-    if (rc == YPK_OK) /* the window fills and the page cache warms up first */
-        rc = take_batches(loader, step_ms, 2 * options->mosaic_depth, warm_seconds, error);
-    if (rc == YPK_OK) {
-        ypk_loader_get_stats(loader, &before);
-        rc = take_batches(loader, step_ms, 0, seconds, error);
-        ypk_loader_get_stats(loader, &after);
-        memory_resident(&out->resident, "");
-    }
+    if (rc != YPK_OK)
+        return rc;
+    if (consumer_open(&consumer, loader, options->device, &inner) != 0)
+        rc = api_fail(error, &inner);
+    else
+        rc = measure(out, loader, &consumer, step_ms, 2 * options->mosaic_depth, warm_seconds, seconds, error);
     ypk_loader_destroy(&loader);
-    if (rc == YPK_OK)
-        out->stats = difference(&after, &before);
+    consumer_close(&consumer);
     return rc;
 }
