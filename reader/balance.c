@@ -12,6 +12,7 @@ enum { PATIENCE_LIMIT = 3072, TRIAL_LOOKS = 3, SPARE_SLOTS = 2 };
 static const double starved = 0.02;          /* of the time: less is no wait worth anything */
 static const double asleep = 0.05;           /* of the workers' time: less is no sleep worth anything */
 static const double all_at_work = 0.95;      /* of the cores */
+static const double blocks_of_row = 0.5;     /* fewer are no storage that one waits for */
 static const double some_idle = 0.85;        /* of the cores */
 static const double worth_keeping = 1 / 3.0; /* of the rate that so many more workers could give at best */
 static const double no_loss = 0.97;          /* of the rate */
@@ -90,7 +91,8 @@ static enum balance_wish choose_workers(const struct balance *b, const struct ba
         return WISH_WORKERS;
     if (s->workers > s->cores && s->workers > b->limits.workers_least && used > all_at_work * s->cores)
         return WISH_TRY_FEWER;
-    if (used < some_idle * s->cores && workers_wanted(b, s, WISH_TRY_MORE) > s->workers)
+    bool blocked = (double)s->blocks >= blocks_of_row * (double)s->rows; /* else others use the cores */
+    if (used < some_idle * s->cores && blocked && workers_wanted(b, s, WISH_TRY_MORE) > s->workers)
         return WISH_TRY_MORE;
     return WISH_NOTHING;
 }

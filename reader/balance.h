@@ -3,7 +3,7 @@
  *
  *   the consumer waits ── workers sleep at times, too ──────────────────────────> more slots: they even out the two
  *                     ├── fewer workers than cores ─────────────────────────────> more workers
- *                     ├── cores are idle: workers wait for the storage ─────────> try more, up to twice the cores
+ *                     ├── cores are idle, threads wait for something ───────────> try more, up to twice the cores
  *                     └── more workers than cores, and all cores are at work ───> try as many as there are cores
  *   it does not ──────┬── fewer workers would do with a third to spare ─────────> those
  *                     └── full slots are always left over ──────────────────────> one slot less
@@ -31,6 +31,7 @@ struct balance_sight {
     double sleep;     /* of all workers, for a slot or for each other */
     double cpu;       /* of the process, on all cores */
     uint64_t rows;    /* made */
+    uint64_t blocks;  /* how often a thread of the process stopped to wait: for the storage, say, not for a core */
     uint32_t spare;   /* full slots that there were at least whenever one became free */
     uint32_t cores;   /* that may be used now */
     uint32_t workers; /* that there are: fewer than wanted if they could not be had */

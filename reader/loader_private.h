@@ -33,7 +33,7 @@ struct tuning {
     uint32_t spare;          /* the fewest full slots when a batch was opened, since the last look */
     int64_t look_from;       /* the batch of which the first look is: before it the window fills */
     uint64_t look_ns;        /* the last look, and what there was then: */
-    uint64_t look_batches, look_cpu_ns;
+    uint64_t look_batches, look_cpu_ns, look_blocks;
     double look_wait, look_sleep;
 };
 

@@ -13,6 +13,8 @@
 #include "loader.h"
 #include "memory.h"
 #include "plan.h"
+
+#include <sys/resource.h>
 #include "transfer.h"
 
 static const double look_seconds = 0.5;
@@ -20,6 +22,12 @@ static const uint64_t look_batches = 2, look_rows = 2; /* for each worker: what 
 
 /* Of the memory that is free, a change takes no more than one part in so many. */
 enum { FREE_PARTS = 4 };
+
+/* How often a thread of the process stopped to wait for something else than a core. */
+static uint64_t blocks(void) {
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_nvcsw : 0;
+}
 
 static uint64_t cpu_ns(void) {
     struct timespec t;
@@ -159,6 +167,7 @@ static void count_from_here(struct ypk_loader *ld, uint64_t now) {
     t->spare = UINT32_MAX;
     t->look_ns = now;
     t->look_cpu_ns = cpu_ns();
+    t->look_blocks = blocks();
     t->look_batches = ld->stats.batches;
     t->look_sleep = ld->stats.idle_seconds;
 }
@@ -204,6 +213,7 @@ static void look(struct ypk_loader *ld, uint64_t now) {
         .sleep = ld->stats.idle_seconds - t->look_sleep,
         .cpu = (double)(cpu_ns() - t->look_cpu_ns) * 1e-9,
         .rows = t->rows,
+        .blocks = blocks() - t->look_blocks,
         .spare = t->spare == UINT32_MAX ? 0 : t->spare,
         .workers = t->workers,
         .slots = t->slots,

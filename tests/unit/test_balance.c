@@ -53,6 +53,7 @@ static struct balance_sight see(struct course *c, const struct world *w) {
     rate *= 1 - unevenness;
     struct balance_sight s = {.seconds = 0.5,
                               .rows = (uint64_t)(rate * 0.5),
+                              .blocks = (uint64_t)(w->storage_ms > 0 ? rate : 0),
                               .cpu = rate * 0.5 * w->cpu_ms / 1e3,
                               .cores = w->cores,
                               .workers = c->workers,
@@ -101,6 +102,20 @@ Test(balance, storage_bound_gets_up_to_twice_the_cores) {
     run(&c, &w, 1000);
     cr_assert_eq(c.changes, 0);
     cr_assert_eq(c.slots, 4);
+}
+
+Test(balance, cores_that_others_use_are_left_to_them) {
+    struct course c;
+    struct world w = decoding(8);
+    begin(&c, &usual, 8, 4);
+    for (int i = 0; i < 500; i++) {
+        struct balance_sight s = see(&c, &w);
+        s.cpu /= 2;
+        s.rows /= 2;
+        struct balance_aim aim = balance_look(&c.balance, &s);
+        cr_assert_eq(aim.workers, 8);
+        cr_assert_eq(aim.slots, 4);
+    }
 }
 
 Test(balance, as_many_as_the_cores_can_feed) {
