@@ -24,7 +24,7 @@ COMMON = error bytes file suggest record index index_builder codec jpeg pixels e
 PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_place pair_split pair_map \
          pair_match pair_label pair_hint pair_sample pair decimal label \
          source_image source_jpeg source_png $(SOURCE_TIFF) $(SOURCE_WEBP) $(SOURCE_BMP) normalise intake shard pipeline \
-         publish manifest pack_manifest class_names select part pack_split packed append pack merge verify compare reindex \
+         publish manifest pack_manifest class_names select part pack_split packed append pack merge verify stray compare reindex \
          lease stage_copy stage
 READER = api_error staged dataset decoder random permutation matrix placement boxes plan plan_options plan_state \
          cpu resize resize_rows warp warp_rows axis_rows hsv infrared convert frame window slot loader_options row_maker \

@@ -13,6 +13,7 @@
 #include "pack_split.h"
 #include "pipeline.h"
 #include "scan.h"
+#include "stray.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -271,6 +272,13 @@ static int open_source(struct comparison *c, char **base, const json_t *manifest
     return rc;
 }
 
+static int look_for_strays(struct comparison *c, const json_t *manifest, const char *base, struct error *error) {
+    struct stray_options options = {c->options->cancel, c->options->on_stray, c->options->callback_arg};
+    const json_t *fraction = json_object_get(json_object_get(manifest, "options"), "fraction");
+    c->result->took_a_share = json_number_value(fraction) < 1 || json_object_get(manifest, "part");
+    return c->result->took_a_share ? 0 : stray_find(&c->result->stray_count, c->pack, base, &options, error);
+}
+
 int compare_source(struct compare_result *result, const char *pack, const char *source,
                    const struct compare_options *options, struct error *error) {
     static const struct compare_options defaults;
@@ -285,6 +293,8 @@ int compare_source(struct compare_result *result, const char *pack, const char *
         rc = open_source(&c, &base, manifest, source, error);
     if (rc == 0)
         rc = compare_splits(&c, manifest, base, error);
+    if (rc == 0)
+        rc = look_for_strays(&c, manifest, base, error);
     if (rc == 0 && result->difference_count > 0)
         rc = error_set(error, ERR_INPUT, "%s is not what %s gives now: %" PRIu64 " differences; pack it again", pack,
                        source, result->difference_count);

@@ -245,6 +245,29 @@ int report_append_except(struct report *to, const struct report *from, bool (*le
     return 0;
 }
 
+static struct report_example example_of(const struct span fields[FIELD_COUNT]) {
+    return (struct report_example){
+        .path = fields[FIELD_PATH],
+        .value = fields[FIELD_VALUE],
+        .message = fields[FIELD_MESSAGE],
+        .line = strtoull((const char *)fields[FIELD_LINE].data, NULL, 10), /* the tab behind it stops it */
+        .column = strtoull((const char *)fields[FIELD_COLUMN].data, NULL, 10),
+    };
+}
+
+void report_visit(const struct report *r,
+                  void (*visit)(void *arg, enum report_rule rule, const struct report_example *row), void *arg) {
+    struct span fields[FIELD_COUNT];
+    for (size_t at = 0, size = 0; at < r->rows.size; at += size) {
+        int rule =
+            split_row(fields, &size, (struct span){r->rows.data + at, r->rows.size - at}) ? find_rule(fields) : -1;
+        if (rule < 0)
+            break; /* cannot be */
+        const struct report_example row = example_of(fields);
+        visit(arg, (enum report_rule)rule, &row);
+    }
+}
+
 bool report_first(const struct report *r, enum report_rule rule, struct report_example *out) {
     struct span fields[FIELD_COUNT];
     for (size_t at = 0, size = 0; r->counts[rule] != 0 && at < r->rows.size; at += size) {
@@ -252,13 +275,7 @@ bool report_first(const struct report *r, enum report_rule rule, struct report_e
             break; /* cannot be */
         if (find_rule(fields) != (int)rule)
             continue;
-        *out = (struct report_example){
-            .path = fields[FIELD_PATH],
-            .value = fields[FIELD_VALUE],
-            .message = fields[FIELD_MESSAGE],
-            .line = strtoull((const char *)fields[FIELD_LINE].data, NULL, 10), /* the tab behind it stops it */
-            .column = strtoull((const char *)fields[FIELD_COLUMN].data, NULL, 10),
-        };
+        *out = example_of(fields);
         return true;
     }
     return false;

@@ -118,6 +118,9 @@ struct report_example {
     struct span path, value, message;
     uint64_t line, column;
 };
+/* Every row, in order. */
+void report_visit(const struct report *r,
+                  void (*visit)(void *arg, enum report_rule rule, const struct report_example *row), void *arg);
 /* The first row of a rule; false if there is none. */
 bool report_first(const struct report *r, enum report_rule rule, struct report_example *out);
 /* The rule of that action with the most rows; RULE_COUNT if there is none. */

@@ -18,12 +18,14 @@ struct verification {
     struct progress progress;
     json_t *faults; /* with --json: every message */
     uint64_t fault_count;
+    json_t *strays; /* with --json: every image that is not in the pack */
+    uint64_t stray_count;
 };
 
 struct verify_args {
     const char *pack, *source; /* source NULL: only the pack itself */
     int64_t jobs;
-    bool json, quiet;
+    bool json, quiet, strict;
 };
 
 static void on_fault(void *arg, const char *message) {
@@ -79,6 +81,30 @@ static void on_compared(void *arg, uint64_t done_samples, uint64_t total_samples
     progress_update(&v->progress, "compare", done_samples, total_samples, 0);
 }
 
+static void on_stray(void *arg, const char *path) {
+    struct verification *v = arg;
+    progress_clear(&v->progress);
+    v->stray_count++;
+    if (v->json) {
+        json_array_append_new(v->strays, output_json_name(path));
+    } else if (v->stray_count <= FAULTS_PRINTED) {
+        output_name(stdout, path);
+        printf(": is not in the pack\n");
+    }
+}
+
+static void print_strays(const struct verify_args *a, const struct compare_result *r) {
+    if (r->stray_count > FAULTS_PRINTED)
+        printf("and %s more\n", text_counted(r->stray_count - FAULTS_PRINTED, "image").text);
+    if (r->stray_count > 0) {
+        output_label(stdout, a->strict ? STYLE_WARN : STYLE_PLAIN, "not in it");
+        printf("%s of %s: yolopack pack --append adds them\n", text_counted(r->stray_count, "image").text, a->source);
+    }
+    if (r->took_a_share)
+        printf("%s holds a share of its data set (--fraction, --part): images it does not have were not looked for\n",
+               a->pack);
+}
+
 static void print_comparison(const struct verification *v, const struct verify_args *a,
                              const struct compare_result *r) {
     if (v->fault_count > FAULTS_PRINTED)
@@ -86,6 +112,7 @@ static void print_comparison(const struct verification *v, const struct verify_a
     if (r->images_left_out > 0)
         printf("%s not compared: transcoded by another version of libjpeg-turbo\n",
                text_counted(r->images_left_out, "image").text);
+    print_strays(a, r);
     output_label(stdout, r->difference_count ? STYLE_WARN : STYLE_GOOD, r->difference_count ? "changed" : "same");
     if (r->difference_count > 0)
         printf("%s: %s since %s was packed. Pack it again\n", a->source,
@@ -101,25 +128,32 @@ static int run_comparison(struct verification *v, const struct verify_args *a, j
                                       .cancel = interrupt_install(),
                                       .on_difference = on_fault,
                                       .on_progress = on_compared,
+                                      .on_stray = on_stray,
                                       .callback_arg = v};
     struct compare_result result;
     struct error error = {0};
     json_decref(v->faults);
     v->faults = json_array();
+    v->strays = json_array();
     v->fault_count = 0;
     int rc = compare_source(&result, a->pack, a->source, &options, &error);
     bool looked = rc == 0 || result.difference_count > 0;
+    if (rc == 0 && a->strict && result.stray_count > 0)
+        rc = error_set(&error, ERR_INPUT, "%s has %s that %s has not, and --strict was given", a->source,
+                       text_counted(result.stray_count, "image").text, a->pack);
     progress_clear(&v->progress);
     if (a->json) {
         json_object_set_new(out, "source",
-                            json_pack("{s:o, s:b, s:O, s:I}", "path", output_json_name(a->source), "same", rc == 0,
-                                      "differences", v->faults, "images_left_out", (json_int_t)result.images_left_out));
+                            json_pack("{s:o, s:b, s:O, s:I, s:O}", "path", output_json_name(a->source), "same", rc == 0,
+                                      "differences", v->faults, "images_left_out", (json_int_t)result.images_left_out,
+                                      "not_in_pack", v->strays));
         if (rc != 0)
             output_json_error(out, &error);
     } else if (looked) {
         print_comparison(v, a, &result);
     }
     fflush(stdout);
+    json_decref(v->strays);
     return looked ? output_exit_code(rc) : output_fail(&error);
 }
 
@@ -159,6 +193,8 @@ int cmd_verify(int argc, char **argv) {
         {"jobs", 'j', ARGS_INTEGER, "N", "shards checked at once (default: one a core)", &a.jobs, 1, 1024},
         {"source", 0, ARGS_TEXT, "DATASET", "compare with the files it was packed from, too (a directory or data.yaml)",
          &a.source, 0, 0},
+        {"strict", 0, ARGS_FLAG, NULL, "with --source: images that the pack does not have are a difference, too",
+         &a.strict, 0, 0},
         {"json", 0, ARGS_FLAG, NULL, "print the result as JSON", &a.json, 0, 0},
         {"quiet", 'q', ARGS_FLAG, NULL, "no progress", &a.quiet, 0, 0},
     };
@@ -168,7 +204,7 @@ int cmd_verify(int argc, char **argv) {
         .summary =
             "Checks that every byte of a pack is what it was when it was written, and that its shards are sound "
             "LMDB files. Exits with 5 if anything is damaged, naming the samples. With --source also that images, labels and names are still those it was packed "
-            "from: exits with 3 if not, naming the files.",
+            "from: exits with 3 if not, naming the files; and it names images there that the pack does not have.",
         .examples = "  yolopack verify night.ypk\n"
                     "  yolopack verify night.ypk --source datasets/night\n",
         .options = options,
@@ -177,6 +213,8 @@ int cmd_verify(int argc, char **argv) {
     };
     if (!args_parse(&args, &spec, argc, argv, &exit_code))
         return exit_code;
+    if (a.strict && a.source == NULL)
+        return args_mistake(&spec, "--strict has no effect without --source");
     a.pack = args.operands[0];
     return run(&a);
 }

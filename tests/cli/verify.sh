@@ -21,6 +21,29 @@ says out "damaged"
 expect 5 "$YOLOPACK" verify "$work/hurt.ypk" --json
 json 'not d["whole"] and len(d["faults"]) >= 1 and d["error"]["kind"] == "corrupt pack"'
 
+# images that came later are named; those that were rejected, and what has no part in the set, are not
+cp -r "$work/night" "$work/more"
+head -c 3000 "$work/more/images/train/000003.jpg" >"$work/cut" && mv "$work/cut" "$work/more/images/train/000003.jpg"
+"$YOLOPACK" "$work/more" -o "$work/more.ypk" --max-rejects 50% -q >/dev/null 2>&1 || fail "pack"
+expect 0 "$YOLOPACK" verify "$work/more.ypk" --source "$work/more" --strict
+silent err
+mkdir -p "$work/more/images/train/cam 2" "$work/more/doc"
+cp "$work/more/images/train/000001.jpg" "$work/more/images/train/cam 2/new.jpg"
+cp "$work/more/images/train/000001.jpg" "$work/more/imagesIR/train/000901.JPG"
+cp "$work/more/images/train/000001.jpg" "$work/more/doc/logo.jpg"
+expect 0 "$YOLOPACK" verify "$work/more.ypk" --source "$work/more"
+says out "images/train/cam 2/new.jpg: is not in the pack"
+says out "imagesIR/train/000901.JPG: is not in the pack"
+says out "2 images of $work/more: yolopack pack --append adds them"
+says out "every image, label row and name is as it was packed"
+expect 3 "$YOLOPACK" verify "$work/more.ypk" --source "$work/more" --strict --json
+json 'd["source"]["not_in_pack"] == ["images/train/cam 2/new.jpg", "imagesIR/train/000901.JPG"] and not d["source"]["same"]'
+json '"--strict" in d["error"]["message"]'
+"$YOLOPACK" "$work/more" -o "$work/part.ypk" --fraction 0.5 --max-rejects 50% -q >/dev/null 2>&1 || fail "pack"
+expect 0 "$YOLOPACK" verify "$work/part.ypk" --source "$work/more" --strict
+says out "images it does not have were not looked for"
+expect 2 "$YOLOPACK" verify "$pack" --strict
+
 expect 0 "$YOLOPACK" reindex "$pack"
 expect 0 "$YOLOPACK" verify "$pack"
 if command -v mdb_copy >/dev/null; then
