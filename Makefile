@@ -85,7 +85,8 @@ CUDA_OBJ = $(CUDA_C:%=$(O)/reader/cuda/%.o) $(CUDA_KERNELS:%=$(O)/reader/cuda/%.
 # What the library is made of, and everything that a test may link.
 LIBRARY_OBJ = $(patsubst %.c,$(O)/%.o,$(COMMON_SRC) $(READER_SRC))
 ALL_OBJ = $(LIBRARY_OBJ) $(patsubst %.c,$(O)/%.o,$(PACKER_SRC) $(TOOLS_SRC))
-TEST_OBJ = $(TEST_SRC:%.c=$(O)/%.o)
+SIM_OBJ = $(O)/tests/sim/device_sim.o
+TEST_OBJ = $(TEST_SRC:%.c=$(O)/%.o) $(SIM_OBJ)
 programs = $(patsubst %.c,$(O)/%,$(1))
 
 # ---- flags ---------------------------------------------------------------------------------------------------------
@@ -202,10 +203,10 @@ $(O)/libyolopack.a: $(LIBRARY_OBJ) Makefile
 	@rm -f $@
 	@$(AR) rcs $@ $(O)/libyolopack.o
 
-# Everything but main(), for the tests.
-$(O)/everything.a: $(ALL_OBJ) Makefile
+# Everything but main(), for the tests, and a device that only they know.
+$(O)/everything.a: $(ALL_OBJ) $(SIM_OBJ) Makefile
 	@rm -f $@
-	@$(AR) rcs $@ $(ALL_OBJ)
+	@$(AR) rcs $@ $(ALL_OBJ) $(SIM_OBJ)
 
 # Rewritten when the compiler or a flag changes, so that no object of another compiler stays behind.
 FLAGS = '$(subst ','\'',$(CC) $(CPPFLAGS) $(YPK_CFLAGS) $(CFLAGS) $(LDFLAGS) $(if $(HAVE_CUDA),$(NVCC) $(NVCC_FLAGS)))'
