@@ -624,16 +624,25 @@ static void end_stall(struct transfer *t, struct stall *stall, const struct devi
     pthread_mutex_unlock(&t->mutex);
 }
 
+/* The lowest batch over `over` in any slot, or INT64_MAX. */
+static int64_t next_held(const struct transfer *t, int64_t over) {
+    int64_t lowest = INT64_MAX;
+    for (uint32_t i = 0; i < t->options.slots; i++) {
+        int64_t batch = t->slots[i].slot.batch;
+        lowest = batch > over && batch < lowest ? batch : lowest;
+    }
+    return lowest;
+}
+
 static int say_all_held(struct transfer *t, struct error *error) {
-    char names[160];
+    char names[160] = "";
     size_t at = 0;
-    for (uint32_t i = 0; i < t->options.slots && at < sizeof names - 24; i++)
-        at += (size_t)snprintf(names + at, sizeof names - at, "%s%" PRId64, i ? ", " : "", t->slots[i].slot.batch);
-    return error_set(
-        error, ERR_SLOTS_HELD,
-        "all %u batches that fit on the device are held (number %s, counted over all epochs from 0): release "
-        "one before asking for the next, or set more device_slots",
-        t->held, names);
+    for (int64_t n = next_held(t, -1); n != INT64_MAX && at < sizeof names - 24; n = next_held(t, n))
+        at += (size_t)snprintf(names + at, sizeof names - at, "%s%" PRId64, at ? ", " : "", n);
+    return error_set(error, ERR_SLOTS_HELD,
+                     "all %u batches that fit on the device are held (%s, counted over all epochs from 0): release "
+                     "one before asking for the next, or set more device_slots",
+                     t->held, names);
 }
 
 /* Looks for the next batch: 0 with *out NULL if it is not there yet. The mutex is held. */

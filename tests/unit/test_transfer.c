@@ -2,6 +2,8 @@
 #include "yolopack.h"
 
 #include "device_maths.h"
+#include "loader.h"
+#include "sim/device_sim.h"
 #include "tiny_pack.h"
 
 #include <criterion/criterion.h>
@@ -9,6 +11,7 @@
 
 static struct tiny_pack pack;
 static ypk_dataset *dataset;
+static int expected_type = YPK_DEVICE_CPU;
 
 static void setup(void) {
     ypk_error error;
@@ -45,7 +48,7 @@ static ypk_loader *make(const ypk_loader_options *o) {
 
 static void assert_same_tensor(const ypk_tensor *a, const ypk_tensor *b) {
     static const size_t number[] = {1, 2, 2, 4};
-    cr_assert(a->dtype == b->dtype && a->dims == b->dims && b->device_type == YPK_DEVICE_CPU);
+    cr_assert(a->dtype == b->dtype && a->dims == b->dims && b->device_type == expected_type);
     cr_assert_eq(memcmp(a->shape, b->shape, sizeof a->shape), 0);
     cr_assert_eq(memcmp(a->strides, b->strides, sizeof a->strides), 0);
     size_t bytes = (size_t)(a->shape[0] * a->strides[0]) * number[a->dtype];
@@ -97,4 +100,360 @@ Test(transfer, same_bytes_for_every_type_layout_and_channels, .timeout = 120) {
                 ypk_loader_destroy(&here);
                 ypk_loader_destroy(&there);
             }
+}
+
+/* ---- on a simulated device ------------------------------------------------------------------------------------------- */
+
+static ypk_loader *make_on_sim(const ypk_loader_options *o, int ordinal) {
+    ypk_loader *loader;
+    struct error error;
+    cr_assert_eq(loader_create_on(&loader, dataset, o, &device_sim, ordinal, &error), 0, "%s", error.message);
+    expected_type = YPK_DEVICE_CUDA; /* as which it goes */
+    return loader;
+}
+
+static void begin_slow(void) {
+    sim_begin(&(struct sim_options){.seed = 3, .delay_us = 2000, .delay_chance = 2});
+}
+
+static void assert_nothing_left(void) {
+    cr_assert_eq(sim_live(), 0, "%lu things are left", (unsigned long)sim_live());
+    cr_assert_eq(sim_violations(), 0);
+}
+
+Test(transfer, same_bytes_from_slow_streams, .timeout = 120) {
+    ypk_loader_options o = small_options();
+    begin_slow();
+    for (o.dtype = YPK_U8; o.dtype <= YPK_F16; o.dtype++)
+        for (o.layout = YPK_NCHW; o.layout <= YPK_NHWC; o.layout++)
+            for (o.channels = YPK_CHANNELS_RGB; o.channels <= YPK_CHANNELS_TWO; o.channels++) {
+                ypk_loader *here = make(&o), *there = make_on_sim(&o, 1);
+                cr_assert_eq(assert_same_run(here, there, YPK_NO_STREAM), 10);
+                ypk_loader_destroy(&here);
+                ypk_loader_destroy(&there);
+            }
+    assert_nothing_left();
+}
+
+Test(transfer, holding_every_batch_names_them) {
+    ypk_loader_options o = small_options();
+    ypk_batch held[5] = {0};
+    ypk_error error;
+    begin_slow();
+    o.device_slots = 3;
+    ypk_loader *loader = make_on_sim(&o, 0);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 3; i++)
+            cr_assert_eq(ypk_loader_next(loader, &held[i], NULL, &error), YPK_OK, "%s", error.message);
+        cr_assert_eq(ypk_loader_next(loader, &held[3], NULL, &error), YPK_E_SLOTS_HELD);
+        cr_assert(strstr(error.message, "all 3 batches") && strstr(error.message, "0, 1, 2"), "%s", error.message);
+        for (int i = 0; i < 3; i++)
+            ypk_batch_release(&held[i], NULL);
+        cr_assert_eq(ypk_loader_seek(loader, 0, 0, &error), YPK_OK, "%s", error.message);
+    }
+    ypk_loader_destroy(&loader);
+    assert_nothing_left();
+}
+
+Test(transfer, goes_on_from_a_state) {
+    ypk_loader_options o = small_options();
+    char state[YPK_STATE_BYTES];
+    ypk_error error;
+    ypk_batch b;
+    begin_slow();
+    ypk_loader *here = make(&o), *there = make_on_sim(&o, 0);
+    for (int i = 0; i < 3; i++) {
+        cr_assert_eq(ypk_loader_next(there, &b, NULL, &error), YPK_OK, "%s", error.message);
+        if (i == 1) {
+            cr_assert_eq(ypk_loader_state(there, state, sizeof state, &error), YPK_OK);
+            cr_assert_eq(ypk_loader_restore(there, state, &error), YPK_E_ARGUMENT, "a batch is held");
+        }
+        ypk_batch_release(&b, NULL);
+    }
+    cr_assert_eq(ypk_loader_restore(there, state, &error), YPK_OK, "%s", error.message);
+    cr_assert_eq(ypk_loader_restore(here, state, &error), YPK_OK, "%s", error.message);
+    cr_assert_eq(assert_same_run(here, there, YPK_NO_STREAM), 8);
+    cr_assert_eq(ypk_loader_next(there, &b, NULL, &error), YPK_END, "the end stays");
+    cr_assert_eq(ypk_loader_seek(there, 1, 4, &error), YPK_OK);
+    cr_assert_eq(ypk_loader_seek(here, 1, 4, &error), YPK_OK);
+    cr_assert_eq(assert_same_run(here, there, YPK_NO_STREAM), 1);
+    ypk_loader_destroy(&here);
+    ypk_loader_destroy(&there);
+    assert_nothing_left();
+}
+
+Test(transfer, a_stream_that_is_captured_is_refused) {
+    ypk_loader_options o = small_options();
+    ypk_error error;
+    ypk_batch b, other;
+    sim_begin(&(struct sim_options){.seed = 1});
+    ypk_loader *loader = make_on_sim(&o, 0);
+    void *stream = sim_stream_create(0);
+    sim_stream_capture(stream, true);
+    cr_assert_eq(ypk_loader_next(loader, &b, stream, &error), YPK_E_ARGUMENT);
+    cr_assert(strstr(error.message, "captured"), "%s", error.message);
+    cr_assert_eq(ypk_loader_next(loader, &b, NULL, &error), YPK_OK, "%s", error.message);
+    cr_assert_eq(b.index, 0);
+    cr_assert_eq(ypk_batch_used_on(&b, stream, &error), YPK_E_ARGUMENT);
+    ypk_batch_release(&b, stream);
+    cr_assert(b.slot != NULL, "it is held as before");
+    cr_assert_eq(ypk_loader_next(loader, &other, NULL, &error), YPK_E_ARGUMENT);
+    cr_assert(strstr(error.message, "not released") && strstr(error.message, "captured"), "%s", error.message);
+    cr_assert_eq(ypk_loader_next(loader, &other, NULL, &error), YPK_OK, "it is told once");
+    sim_stream_capture(stream, false);
+    ypk_batch_release(&b, stream);
+    ypk_batch_release(&other, stream);
+    ypk_loader_destroy(&loader);
+    sim_stream_destroy(stream);
+    assert_nothing_left();
+}
+
+Test(transfer, streams_that_use_a_batch_are_counted) {
+    ypk_loader_options o = small_options();
+    void *streams[8];
+    ypk_error error;
+    ypk_batch b;
+    sim_begin(&(struct sim_options){.seed = 1});
+    ypk_loader *loader = make_on_sim(&o, 0);
+    for (int i = 0; i < 8; i++)
+        streams[i] = sim_stream_create(0);
+    for (int round = 0; round < 5; round++) {
+        cr_assert_eq(ypk_loader_next(loader, &b, streams[0], &error), YPK_OK);
+        for (int i = 0; i < 7; i++)
+            cr_assert_eq(ypk_batch_used_on(&b, streams[i], &error), YPK_OK, "%s", error.message);
+        cr_assert_eq(ypk_batch_used_on(&b, streams[7], &error), YPK_E_ARGUMENT);
+        cr_assert(strstr(error.message, "7 streams"), "%s", error.message);
+        ypk_batch_release(&b, streams[7]);
+        cr_assert_eq(ypk_batch_used_on(&b, streams[0], &error), YPK_E_ARGUMENT, "it is released");
+    }
+    cr_assert_eq(ypk_loader_next(loader, &b, streams[0], &error), YPK_OK);
+    cr_assert_eq(ypk_batch_used_on(&b, YPK_NO_STREAM, &error), YPK_E_ARGUMENT);
+    ypk_batch_release(&b, YPK_NO_STREAM);
+    ypk_loader_destroy(&loader);
+    for (int i = 0; i < 8; i++)
+        sim_stream_destroy(streams[i]);
+    assert_nothing_left();
+}
+
+static void launch_nothing(void *arg, bool lost) {
+    (void)arg, (void)lost;
+}
+
+Test(transfer, a_lost_device_is_said_at_once_and_for_ever) {
+    ypk_loader_options o = small_options();
+    ypk_batch held[2], b;
+    ypk_error error;
+    ypk_loader_stats stats;
+    sim_begin(&(struct sim_options){.seed = 1, .fail_at = 200, .fault = SIM_LOST});
+    ypk_loader *loader = make_on_sim(&o, 0);
+    int rc, count = 0;
+    for (count = 0; (rc = ypk_loader_next(loader, &b, NULL, &error)) == YPK_OK; count++) {
+        if (count < 2) {
+            held[count] = b;
+            continue;
+        }
+        sim_launch(0, NULL, launch_nothing, NULL);
+        ypk_batch_release(&b, NULL);
+    }
+    cr_assert(count >= 2 && rc == YPK_E_DEVICE_LOST, "%d: %s", rc, error.message);
+    cr_assert(strstr(error.message, "lost"), "%s", error.message);
+    cr_assert_eq(ypk_loader_next(loader, &b, NULL, &error), YPK_E_DEVICE_LOST);
+    cr_assert_eq(ypk_loader_next(loader, &b, YPK_NO_STREAM, &error), YPK_E_DEVICE_LOST);
+    cr_assert_eq(ypk_loader_seek(loader, 0, 0, &error), YPK_E_DEVICE_LOST);
+    ypk_loader_get_stats(loader, &stats);
+    cr_assert_eq(ypk_batch_used_on(&held[0], NULL, &error), YPK_E_DEVICE_LOST);
+    ypk_batch_release(&held[0], NULL);
+    ypk_loader_destroy(&loader);
+    ypk_batch_release(&held[1], NULL);
+    assert_nothing_left();
+}
+
+Test(transfer, memory_that_cannot_be_locked_is_used_all_the_same) {
+    ypk_loader_options o = small_options();
+    ypk_loader_stats stats;
+    sim_begin(&(struct sim_options){.seed = 1, .pin_limit_bytes = 1});
+    ypk_loader *here = make(&o), *there = make_on_sim(&o, 0);
+    ypk_loader_get_stats(there, &stats);
+    cr_assert_eq(stats.pinned_bytes, 0);
+    cr_assert(strstr(stats.note, "copies are slower") && strstr(stats.note, "page-locked"), "%s", stats.note);
+    cr_assert_str_eq(stats.device, "sim:0");
+    cr_assert(stats.device_bytes > 0 && stats.device_slots == 4);
+    cr_assert_eq(assert_same_run(here, there, YPK_NO_STREAM), 10);
+    ypk_loader_destroy(&here);
+    ypk_loader_destroy(&there);
+    assert_nothing_left();
+}
+
+Test(transfer, a_bad_sample_is_told_in_its_turn) {
+    ypk_loader_options o = small_options();
+    ypk_error first, error;
+    ypk_batch b;
+    tiny_damage(&pack, 11);
+    o.mode = YPK_EVAL;
+    sim_begin(&(struct sim_options){.seed = 1});
+    ypk_loader *loader = make_on_sim(&o, 0);
+    cr_assert_eq(ypk_loader_next(loader, &b, NULL, &first), YPK_OK);
+    ypk_batch_release(&b, NULL);
+    cr_assert_eq(ypk_loader_next(loader, &b, NULL, &first), YPK_E_CORRUPT);
+    cr_assert(strstr(first.message, "000011"), "%s", first.message);
+    cr_assert_eq(ypk_loader_next(loader, &b, NULL, &error), YPK_E_CORRUPT);
+    cr_assert_str_eq(first.message, error.message);
+    cr_assert_eq(ypk_loader_seek(loader, 0, 2, &error), YPK_OK, "%s", error.message);
+    cr_assert_eq(ypk_loader_next(loader, &b, NULL, &error), YPK_OK, "%s", error.message);
+    cr_assert_eq(b.samples[0].index, 12);
+    ypk_batch_release(&b, NULL);
+    ypk_loader_destroy(&loader);
+    assert_nothing_left();
+}
+
+/* The head of a DLManagedTensor (DLPack 0.8), as far as it is used here. */
+struct managed {
+    void *data;
+    int32_t device[2], dims;
+    uint8_t code, bits;
+    uint16_t lanes;
+    int64_t *shape, *strides;
+    uint64_t byte_offset;
+    void *context;
+    void (*deleter)(struct managed *self);
+};
+
+Test(transfer, tensors_name_their_device_and_outlive_everything) {
+    ypk_loader_options o = small_options();
+    ypk_error error;
+    ypk_batch b;
+    void *out;
+    begin_slow();
+    ypk_loader *loader = make_on_sim(&o, 2);
+    cr_assert_eq(ypk_loader_next(loader, &b, NULL, &error), YPK_OK);
+    cr_assert_eq(ypk_batch_dlpack(&b, 0, &out, &error), YPK_OK);
+    struct managed *tensor = out;
+    cr_assert(tensor->device[0] == 2 && tensor->device[1] == 2);
+    ypk_batch_release(&b, NULL);
+    ypk_loader_destroy(&loader);
+    uint8_t first = *(uint8_t *)tensor->data; /* memory that is there */
+    (void)first;
+    tensor->deleter(tensor);
+    assert_nothing_left();
+}
+
+Test(transfer, a_child_leaves_the_device_alone) {
+    ypk_loader_options o = small_options();
+    ypk_error error;
+    ypk_batch b;
+    int status;
+    sim_begin(&(struct sim_options){.seed = 1});
+    ypk_loader *loader = make_on_sim(&o, 0);
+    cr_assert_eq(ypk_loader_next(loader, &b, NULL, &error), YPK_OK);
+    pid_t pid = fork();
+    if (pid == 0) {
+        ypk_loader_stats stats;
+        ypk_batch other;
+        int rc = ypk_loader_next(loader, &other, NULL, &error);
+        ypk_loader_get_stats(loader, &stats);
+        ypk_batch_release(&b, NULL);
+        ypk_loader_destroy(&loader);
+        _exit(rc == YPK_E_ARGUMENT ? 0 : 1);
+    }
+    cr_assert_eq(waitpid(pid, &status, 0), pid);
+    cr_assert_eq(status, 0);
+    ypk_batch_release(&b, NULL);
+    ypk_loader_destroy(&loader);
+    assert_nothing_left();
+}
+
+/* ---- options --------------------------------------------------------------------------------------------------------- */
+
+static void assert_refused(const ypk_loader_options *o, int code, const char *text) {
+    ypk_loader *loader;
+    ypk_error error;
+    cr_assert_eq(ypk_loader_create(&loader, dataset, o, &error), code, "%s", error.message);
+    cr_assert(strstr(error.message, text), "%s", error.message);
+}
+
+Test(transfer, devices_are_named) {
+    static const char *const wrong[] = {
+        "gpu", "", "cuda:", "cuda:x", "cuda:1x", "cuda:-1", "cuda:99999999999999999999"};
+    ypk_loader_options o = small_options();
+    ypk_loader_stats stats;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        o.device = wrong[i];
+        assert_refused(&o, YPK_E_ARGUMENT, "cuda:N");
+    }
+    o.device = "host";
+    o.device_slots = 2;
+    assert_refused(&o, YPK_E_ARGUMENT, "device_slots is 2");
+    o.device_slots = 65;
+    assert_refused(&o, YPK_E_ARGUMENT, "device_slots is 65");
+    o.device_slots = 3;
+    ypk_loader *loader = make(&o);
+    ypk_loader_get_stats(loader, &stats);
+    cr_assert_eq(stats.device_slots, 3);
+    ypk_loader_destroy(&loader);
+    o.device = "cpu";
+    loader = make(&o);
+    ypk_loader_get_stats(loader, &stats);
+    cr_assert(stats.device_slots == 0 && strcmp(stats.device, "cpu") == 0 && stats.note[0] == '\0');
+    ypk_loader_destroy(&loader);
+}
+
+/* Where there is no GPU, and where there is one that cannot be had here. */
+Test(transfer, auto_is_host_memory_without_a_gpu) {
+    ypk_loader_options o = small_options();
+    ypk_loader_stats stats;
+    ypk_error error;
+    ypk_batch b;
+    setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
+    o.device = "auto";
+    ypk_loader *loader = make(&o);
+    ypk_loader_get_stats(loader, &stats);
+    cr_assert_str_eq(stats.device, "cpu");
+    cr_assert(strstr(stats.note, "host memory"), "%s", stats.note);
+    cr_assert_eq(ypk_loader_next(loader, &b, NULL, &error), YPK_OK, "streams have no meaning");
+    cr_assert_eq(ypk_batch_used_on(&b, NULL, &error), YPK_OK);
+    ypk_batch_release(&b, NULL);
+    ypk_loader_destroy(&loader);
+    o.device = "cuda:0";
+    cr_assert_eq(ypk_loader_create(&loader, dataset, &o, &error), YPK_E_DEVICE, "%s", error.message);
+}
+
+/* ---- maths ----------------------------------------------------------------------------------------------------------- */
+
+static uint16_t half_bits(float v) {
+    _Float16 half = (_Float16)v;
+    uint16_t bits;
+    memcpy(&bits, &half, sizeof bits);
+    return bits;
+}
+
+Test(transfer, numbers_are_rounded_as_the_compiler_rounds_them) {
+    static const float means[] = {0, 0.485f, 1, -3, 1000}, deviations[] = {1, 0.229f, 1e-6f, 1e6f, 255};
+    for (size_t m = 0; m < 5; m++)
+        for (size_t d = 0; d < 5; d++)
+            for (int level = 0; level < 256; level++) {
+                float v = ((float)level / 255.0f - means[m]) / deviations[d];
+                uint32_t bits = device_number((uint8_t)level, NUMBER_F16, means[m], deviations[d]);
+                cr_assert_eq(bits, half_bits(v), "%d, %g", level, (double)v);
+                bits = device_number((uint8_t)level, NUMBER_F32, means[m], deviations[d]);
+                cr_assert_eq(bits, device_float_bits(v));
+                cr_assert_eq(device_number((uint8_t)level, NUMBER_U8, means[m], deviations[d]), (uint32_t)level);
+            }
+}
+
+Test(transfer, places_are_those_of_plain_loops) {
+    uint8_t from[2 * 4 * 3 * 5], to[2 * 6 * 3 * 5];
+    for (size_t i = 0; i < sizeof from; i++)
+        from[i] = (uint8_t)(i * 7);
+    for (int interleaved = 0; interleaved < 2; interleaved++) {
+        struct device_convert what = {from, to, 2, 4, 6, 5, 3, interleaved != 0, NUMBER_U8, {0}, {0}};
+        memset(to, 0, sizeof to);
+        cr_assert_eq(device_host.convert(NULL, NULL, &what, NULL), 0);
+        for (int n = 0; n < 2; n++)
+            for (int c = 0; c < 6; c++)
+                for (int y = 0; y < 3; y++)
+                    for (int x = 0; x < 5; x++) {
+                        int at = interleaved ? ((n * 3 + y) * 5 + x) * 6 + c : ((n * 6 + c) * 3 + y) * 5 + x;
+                        cr_assert_eq(to[at], from[((n * 4 + (c < 3 ? c : 3)) * 3 + y) * 5 + x]);
+                    }
+    }
 }
