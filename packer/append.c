@@ -124,8 +124,8 @@ static int compare_source(struct comparer *c, const struct sample_source *source
     return rc == 0 ? 0 : error_set(error, rc, "out of memory for the report");
 }
 
-/* Keeps the samples that `base` has not. */
-static int keep_new(struct split_source *split, const struct index_view *base, struct comparer *c,
+/* Keeps the samples that `base` has not; seen[row] is set for every other. */
+static int keep_new(struct split_source *split, const struct index_view *base, struct comparer *c, bool *seen,
                     const atomic_bool *cancel, struct error *error) {
     size_t kept = 0;
     int rc = 0;
@@ -140,6 +140,7 @@ static int keep_new(struct split_source *split, const struct index_view *base, s
             split->samples[kept++] = split->samples[i];
             rc = 0;
         } else if (rc == 0 && (rc = index_sample(base, row, &there, &fault)) == 0) {
+            seen[row] = true;
             rc = compare_source(c, &split->samples[i], &there, &fault);
         }
         if (rc != 0 && error)
@@ -149,23 +150,122 @@ static int keep_new(struct split_source *split, const struct index_view *base, s
     return rc;
 }
 
-static int find_new(struct append *a, const struct pack_options *options, struct source_set *sources,
-                    struct report *report, struct error *error) {
-    struct comparer c = {.label = &options->intake.label, .report = report};
-    c.base_fd = open(sources->base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (c.base_fd < 0)
-        return error_set_errno(error, errno, "cannot open %s", sources->base);
+/* Names what was not seen; unless nothing was: then the data set is another one, whose samples come to those that are there. */
+static int tell_gone(struct comparer *c, const char *split, const struct index_view *base, const bool *seen,
+                     struct error *error) {
+    if (!memchr(seen, true, (size_t)base->sample_count))
+        return 0;
+    for (uint64_t row = 0; row < base->sample_count; row++) {
+        struct index_sample there;
+        int rc = seen[row] ? 0 : index_sample(base, row, &there, error);
+        if (rc != 0)
+            return rc;
+        if (!seen[row] &&
+            (rc = report_add(c->report, RULE_SOURCE_GONE, index_sample_name(&there), 0, 0, (struct span){0},
+                             "is not in split %s of the data set any more: the pack keeps it "
+                             "(pack the whole anew to drop it)",
+                             split)) != 0)
+            return error_set(error, rc, "out of memory for the report");
+    }
+    return 0;
+}
+
+static int compare_split(struct split_source *split, const struct index_view *base, struct comparer *c,
+                         const struct pack_options *options, struct error *error) {
+    bool *seen = calloc((size_t)base->sample_count + 1, sizeof *seen);
+    int rc = seen ? keep_new(split, base, c, seen, options->cancel, error)
+                  : error_set(error, ERR_MEMORY, "out of memory for %" PRIu64 " samples", base->sample_count);
+    if (rc == 0 && options->fraction >= 1) /* else it may just not have been chosen */
+        rc = tell_gone(c, split->name, base, seen, error);
+    free(seen);
+    return rc;
+}
+
+static int compare_names(const void *name, const void *sample) {
+    return strcmp(name, sample_source_name(sample));
+}
+
+static bool lists(const struct source_set *sources, const char *split, const char *name) {
+    for (size_t i = 0; i < sources->split_count; i++) {
+        const struct split_source *s = &sources->splits[i];
+        if (strcmp(s->name, split) == 0)
+            return s->count > 0 && bsearch(name, s->samples, s->count, sizeof *s->samples, compare_names);
+    }
+    return false;
+}
+
+/* The split of the pack that has a sample which is new to split `i`, and which the data set has not in that split any more. */
+static const char *moved_from(const struct append *a, const struct source_set *sources, size_t i, const char *name) {
+    uint64_t row;
+    for (size_t k = 0; k < a->older.split_count; k++) {
+        const struct packed_split *other = &a->older.splits[k];
+        if (other != a->base[i] && !other->same_as[0] && index_find(&other->view, name, &row, NULL) == 0 &&
+            !lists(sources, other->name, name))
+            return other->name;
+    }
+    return NULL;
+}
+
+/* Those that the pack has in another split stay there alone: in two, training would see what it is judged by. */
+static int leave_moved(const struct append *a, struct source_set *sources, size_t i, struct comparer *c,
+                       struct error *error) {
+    struct split_source *split = &sources->splits[i];
+    size_t kept = 0;
+    uint64_t row;
+    for (size_t k = 0; k < split->count; k++) {
+        const char *name = sample_source_name(&split->samples[k]);
+        bool there = a->base[i] && index_find(&a->base[i]->view, name, &row, NULL) == 0;
+        const char *from = there ? NULL : moved_from(a, sources, i, name);
+        if (!from)
+            split->samples[kept++] = split->samples[k];
+        else if (report_add(c->report, RULE_SOURCE_MOVED, name, 0, 0, (struct span){0},
+                            "is in split %s of the pack, and stays there (pack the whole anew to move it)", from) != 0)
+            return error_set(error, ERR_MEMORY, "out of memory for the report");
+    }
+    split->count = kept;
+    return 0;
+}
+
+static int choose_bases(struct append *a, const struct pack_options *options, struct source_set *sources,
+                        struct error *error) {
     int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sources->split_count; i++) {
+        struct index_meta meta = pack_split_meta(options, sources, sources->splits[i].name);
+        rc = choose_base(a, sources, i, error);
+        if (rc == 0 && sources->splits[i].same_as == SIZE_MAX && a->base[i])
+            rc = check_meta(&a->older, a->base[i], &meta, error);
+    }
+    return rc;
+}
+
+static int compare_splits(struct append *a, const struct pack_options *options, struct source_set *sources,
+                          struct comparer *c, struct error *error) {
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sources->split_count; i++)
+        if (sources->splits[i].same_as == SIZE_MAX)
+            rc = leave_moved(a, sources, i, c, error);
     a->nothing = true;
     for (size_t i = 0; rc == 0 && i < sources->split_count; i++) {
         struct split_source *split = &sources->splits[i];
-        struct index_meta meta = pack_split_meta(options, sources, split->name);
-        if ((rc = choose_base(a, sources, i, error)) != 0 || split->same_as != SIZE_MAX)
+        if (split->same_as != SIZE_MAX)
             continue;
-        if (a->base[i] && (rc = check_meta(&a->older, a->base[i], &meta, error)) == 0)
-            rc = keep_new(split, &a->base[i]->view, &c, options->cancel, error);
+        if (a->base[i])
+            rc = compare_split(split, &a->base[i]->view, c, options, error);
         a->nothing = a->nothing && split->count == 0;
     }
+    return rc;
+}
+
+static int find_new(struct append *a, const struct pack_options *options, struct source_set *sources,
+                    struct report *report, struct error *error) {
+    struct comparer c = {.label = &options->intake.label, .report = report};
+    int rc = choose_bases(a, options, sources, error);
+    if (rc != 0)
+        return rc;
+    c.base_fd = open(sources->base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c.base_fd < 0)
+        return error_set_errno(error, errno, "cannot open %s", sources->base);
+    rc = compare_splits(a, options, sources, &c, error);
     close(c.base_fd);
     bytes_deinit(&c.text);
     label_set_deinit(&c.labels);
@@ -276,6 +376,8 @@ static bool is_of_run(enum report_rule rule) {
     case RULE_SPLIT_SHARED:
     case RULE_SAMPLES_LEFT:
     case RULE_SOURCE_CHANGED:
+    case RULE_SOURCE_MOVED:
+    case RULE_SOURCE_GONE:
     case RULE_YAML_KEY: return true;
     default: return report_rule_info(rule)->action == ACTION_REJECTED;
     }

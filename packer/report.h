@@ -77,6 +77,9 @@ enum report_action {
     X(SAMPLES_LEFT, "samples-left-out", ACTION_NOTE, "split of which --fraction takes a part", "")                     \
     X(SOURCE_CHANGED, "source-changed", ACTION_NOTE, "sample whose source changed after it was packed",                \
       "pack the data set anew")                                                                                        \
+    X(SOURCE_MOVED, "source-moved", ACTION_NOTE, "sample of another split of the pack", "pack the data set anew")      \
+    X(SOURCE_GONE, "source-gone", ACTION_NOTE, "sample of the pack that the data set has lost",                        \
+      "pack the data set anew")                                                                                        \
     X(YAML_KEY, "yaml-key", ACTION_NOTE, "unknown key in data.yaml", "correct or remove it")
 
 enum report_rule {

@@ -379,6 +379,77 @@ Test(append, a_source_that_changed_is_noted) {
     pack_result_deinit(&result);
 }
 
+static bool report_says(const struct report *report, const char *text) {
+    return memmem(report->rows.data, report->rows.size, text, strlen(text)) != NULL;
+}
+
+/* Also when nothing is new. */
+Test(append, what_the_data_set_has_lost_is_noted) {
+    struct pack_result result;
+    make_set("night", "12");
+    move_pair("000005", "night", "later");
+    move_pair("000006", "night", "later");
+    struct pack_options options = options_for("grown.ypk");
+    pack(&options);
+    options.append = true;
+    move_pair("000003", "night", "held");
+    cr_assert(rename("night/labels/train/000001.txt", "held/kept.txt") == 0);
+    cr_assert_eq(pack_run(&result, &options, &error), 0, "%s", error.message);
+    cr_assert(result.unchanged);
+    cr_assert_eq(result.report.counts[RULE_SOURCE_GONE], 1);
+    cr_assert(report_says(&result.report,
+                          "images/train/000003.jpg\t0\t0\tsource-gone\tnote\t\tis not in split train of the "
+                          "data set any more: the pack keeps it"));
+    cr_assert_eq(result.report.counts[RULE_SOURCE_CHANGED], 1);
+    cr_assert(report_says(&result.report, "images/train/000001.jpg\t0\t0\tsource-changed\tnote\t\tgives other labels"));
+    pack_result_deinit(&result);
+
+    /* another data set has none of the samples: they are not missed */
+    FILE *yaml = fopen("later/data.yaml", "w");
+    cr_assert(yaml && fputs("train: images/train\nnames: {0: person, 1: car, 2: bicycle}\n", yaml) >= 0 &&
+              fclose(yaml) == 0);
+    options.source.dataset = "later";
+    cr_assert_eq(pack_run(&result, &options, &error), 0, "%s", error.message);
+    cr_assert_eq(result.added.packed, 2);
+    cr_assert_eq(result.report.counts[RULE_SOURCE_GONE], 0);
+    pack_result_deinit(&result);
+}
+
+static void write_lists(const char *train, const char *val) {
+    static const char head[] = "train: train.txt\nval: val.txt\nnames: {0: person, 1: car, 2: bicycle}\n";
+    const char *const names[] = {"night/data.yaml", "night/train.txt", "night/val.txt"}, *const texts[] = {head, train,
+                                                                                                           val};
+    for (int i = 0; i < 3; i++) {
+        FILE *f = fopen(names[i], "w");
+        cr_assert(f && fputs(texts[i], f) >= 0 && fclose(f) == 0);
+    }
+}
+
+/* A sample that was moved to another split by its list would else be in both. */
+Test(append, a_sample_that_moved_to_another_split_is_noted_and_stays) {
+    struct pack_result result;
+    make_set("night", "25");
+    write_lists("images/train/000000.jpg\nimages/train/000001.jpg\nimages/train/000002.jpg\n",
+                "images/train/000003.jpg\n");
+    struct pack_options options = options_for("grown.ypk");
+    pack(&options);
+    write_lists("images/train/000000.jpg\nimages/train/000002.jpg\nimages/train/000005.jpg\n",
+                "images/train/000001.jpg\nimages/train/000002.jpg\nimages/train/000003.jpg\n");
+    options.append = true;
+    cr_assert_eq(pack_run(&result, &options, &error), 0, "%s", error.message);
+    cr_assert_eq(result.report.counts[RULE_SOURCE_MOVED], 1);
+    cr_assert(report_says(&result.report,
+                          "images/train/000001.jpg\t0\t0\tsource-moved\tnote\t\tis in split train of the pack, "
+                          "and stays there"));
+    cr_assert_eq(result.report.counts[RULE_SOURCE_GONE], 1, "from train, where it was");
+    pack_result_deinit(&result);
+    struct opened train = open_split("grown.ypk", "train"), val = open_split("grown.ypk", "val");
+    cr_assert_eq(train.info.sample_count, 4);
+    cr_assert_eq(val.info.sample_count, 2, "what is in both lists comes to both");
+    close_split(&train);
+    close_split(&val);
+}
+
 /* A split that the data set has lost stays; one that it has gained comes. */
 Test(append, splits_come_and_stay) {
     make_set("night", "25");
