@@ -154,12 +154,34 @@ static int add_hint(struct pack_result *result, const struct parts *parts, struc
     return rc == 0 ? 0 : error_set(error, rc, "out of memory for the report");
 }
 
+/* How many rows of a part come before those of its splits. A manifest that counts more than there are is of no use. */
+static uint64_t count_head_rows(const struct packed *part) {
+    uint64_t rows = report_rows(&part->report), left = rows;
+    for (size_t i = 0; i < part->split_count; i++) {
+        if (part->splits[i].report_rows > left)
+            return rows;
+        left -= part->splits[i].report_rows;
+    }
+    return left;
+}
+
+/* In the order of one pack's report: what is about the data set, then split by split. */
+static int join_reports(struct report *out, const struct parts *parts) {
+    size_t *at = calloc(parts->count, sizeof *at), splits = parts->items[0].split_count;
+    int rc = at ? 0 : ERR_MEMORY;
+    for (uint32_t i = 0; rc == 0 && i < parts->count; i++)
+        rc = report_append_rows(out, &parts->items[i].report, &at[i], count_head_rows(&parts->items[i]));
+    for (size_t split = 0; rc == 0 && split < splits; split++)
+        for (uint32_t i = 0; rc == 0 && i < parts->count; i++)
+            rc = report_append_rows(out, &parts->items[i].report, &at[i], parts->items[i].splits[split].report_rows);
+    free(at);
+    return rc;
+}
+
 static int merge_reports(struct pack_result *result, const struct parts *parts, const char *directory,
                          struct error *error) {
-    for (uint32_t i = 0; i < parts->count; i++)
-        if (report_append(&result->report, &parts->items[i].report) != 0)
-            return error_set(error, ERR_MEMORY, "out of memory for the report");
-    int rc = add_hint(result, parts, error);
+    int rc = join_reports(&result->report, parts) == 0 ? add_hint(result, parts, error)
+                                                       : error_set(error, ERR_MEMORY, "out of memory for the report");
     return rc == 0 ? pack_write_report(&result->report, directory, error) : rc;
 }
 

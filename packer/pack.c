@@ -127,6 +127,7 @@ static int share_split(struct pack_result *result, const struct split_source *sp
     *own = *other;
     memcpy(own->same_as, other->name, sizeof own->same_as);
     memcpy(own->name, split->name, sizeof own->name);
+    own->report_rows = 0;
     if (!directory)
         return 0;
     snprintf(name, sizeof name, "%s.index", other->name);
@@ -157,8 +158,10 @@ static int pack_splits(struct pack_result *result, struct class_range *classes, 
         result->split_count = i + 1;
         if (split->same_as != SIZE_MAX)
             continue;
+        uint64_t rows = report_rows(&result->report);
         rc = pack_split_run(&result->splits[i], &result->report, classes, options, sources, split,
                             append_base(append, i), &workers, directory, publish && publish->resumed, error);
+        result->splits[i].report_rows = report_rows(&result->report) - rows;
         intake_counts_add(&result->added, &result->splits[i].counts);
     }
     result->total = result->added;

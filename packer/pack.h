@@ -56,6 +56,7 @@ struct pack_split_result {
     char same_as[48]; /* "" or the split it shares its samples with */
     struct intake_counts counts;
     uint64_t shard_count, index_bytes, content_hash;
+    uint64_t report_rows; /* about its samples; they come split by split, behind those about the data set */
 };
 
 struct pack_result {

@@ -118,7 +118,7 @@ static json_t *part_object(const struct pack_part *part) {
                      hash);
 }
 
-static json_t *split_object(const struct pack_split_result *split) {
+static json_t *split_object(const struct pack_split_result *split, bool is_part) {
     char index[64], hash[20];
     snprintf(index, sizeof index, "%s.index", split->name);
     snprintf(hash, sizeof hash, "%016" PRIx64, split->content_hash);
@@ -126,6 +126,11 @@ static json_t *split_object(const struct pack_split_result *split) {
         json_pack("{s:s, s:I, s:I, s:s, s:o}", "index", index, "samples", (json_int_t)split->counts.packed, "shards",
                   (json_int_t)split->shard_count, "content_xxh3", hash, "counts", counts_object(&split->counts));
     if (object && split->same_as[0] && json_object_set_new(object, "same_as", json_string(split->same_as)) != 0) {
+        json_decref(object);
+        return NULL;
+    }
+    if (object && is_part && /* so that merging can put them in the order that they have in the whole */
+        json_object_set_new(object, "report_rows", json_integer((json_int_t)split->report_rows)) != 0) {
         json_decref(object);
         return NULL;
     }
@@ -168,7 +173,8 @@ static json_t *manifest_object(const json_t *options, const struct pack_result *
                                const struct string_list *classes, json_t *files) {
     json_t *splits = json_object();
     for (size_t i = 0; splits && i < result->split_count; i++) {
-        if (json_object_set_new(splits, result->splits[i].name, split_object(&result->splits[i])) != 0) {
+        if (json_object_set_new(splits, result->splits[i].name,
+                                split_object(&result->splits[i], result->part.count > 0)) != 0) {
             json_decref(splits);
             splits = NULL;
         }

@@ -45,6 +45,7 @@ static int open_split(struct packed *p, const char *name, const json_t *describe
         return bad_manifest(p, error);
     strcpy(split->name, name);
     strcpy(split->same_as, same_as ? same_as : "");
+    split->report_rows = (uint64_t)json_integer_value(json_object_get(described, "report_rows"));
     int rc = open_index(split, p, error);
     const char *prefix = same_as ? same_as : name;
     if (rc == 0 && strcmp(split->view.meta.shard_prefix, prefix) != 0)

@@ -16,6 +16,7 @@ struct packed_split {
     char name[48];
     char same_as[48]; /* "" or the split whose shards it shares */
     struct intake_counts counts;
+    uint64_t report_rows; /* of a part: about its samples */
     struct span map;
     struct index_view view;
 };

@@ -268,6 +268,33 @@ void report_visit(const struct report *r,
     }
 }
 
+uint64_t report_rows(const struct report *r) {
+    uint64_t rows = 0;
+    for (int i = 0; i < RULE_COUNT; i++)
+        rows += r->counts[i];
+    return rows;
+}
+
+int report_append_rows(struct report *to, const struct report *from, size_t *at, uint64_t count) {
+    struct span fields[FIELD_COUNT];
+    uint64_t counts[RULE_COUNT] = {0};
+    size_t end = *at, size = 0;
+    for (; count > 0 && end < from->rows.size; count--, end += size) {
+        int rule = split_row(fields, &size, (struct span){from->rows.data + end, from->rows.size - end})
+                       ? find_rule(fields)
+                       : -1;
+        if (rule < 0)
+            break; /* cannot be */
+        counts[rule]++;
+    }
+    if (bytes_append(&to->rows, from->rows.data + *at, end - *at) != 0)
+        return ERR_MEMORY;
+    *at = end;
+    for (int i = 0; i < RULE_COUNT; i++)
+        to->counts[i] += counts[i];
+    return 0;
+}
+
 bool report_first(const struct report *r, enum report_rule rule, struct report_example *out) {
     struct span fields[FIELD_COUNT];
     for (size_t at = 0, size = 0; r->counts[rule] != 0 && at < r->rows.size; at += size) {

@@ -212,3 +212,25 @@ Test(report, the_first_row_of_the_most_frequent_rule) {
     cr_assert_str_eq(text, "d.txt: gone");
     report_deinit(&r);
 }
+
+Test(report, rows_by_number) {
+    struct report r = {0}, out = {0};
+    size_t at = 0;
+    cr_assert_eq(report_append_rows(&out, &r, &at, 3), 0);
+    for (uint64_t i = 0; i < 5; i++)
+        cr_assert_eq(report_add(&r, i % 2 ? RULE_ROW_CLASS : RULE_ROW_RANGE, "a.txt", i + 1, 1, (struct span){0}, "x"),
+                     0);
+    cr_assert_eq(report_rows(&r), 5);
+    cr_assert_eq(report_append_rows(&out, &r, &at, 0), 0);
+    cr_assert_eq(at, 0);
+    cr_assert_eq(report_append_rows(&out, &r, &at, 2), 0);
+    cr_assert_eq(report_rows(&out), 2);
+    cr_assert_eq(out.rows.size, at);
+    cr_assert_eq(out.counts[RULE_ROW_CLASS], 1);
+    cr_assert_eq(report_append_rows(&out, &r, &at, UINT64_MAX), 0, "as many as there are");
+    cr_assert_eq(at, r.rows.size);
+    cr_assert(out.rows.size == r.rows.size && memcmp(out.rows.data, r.rows.data, r.rows.size) == 0);
+    cr_assert_eq(out.counts[RULE_ROW_RANGE], 3);
+    report_deinit(&out);
+    report_deinit(&r);
+}
