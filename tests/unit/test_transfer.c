@@ -419,27 +419,6 @@ Test(transfer, auto_is_host_memory_without_a_gpu) {
 
 /* ---- maths ----------------------------------------------------------------------------------------------------------- */
 
-static uint16_t half_bits(float v) {
-    _Float16 half = (_Float16)v;
-    uint16_t bits;
-    memcpy(&bits, &half, sizeof bits);
-    return bits;
-}
-
-Test(transfer, numbers_are_rounded_as_the_compiler_rounds_them) {
-    static const float means[] = {0, 0.485f, 1, -3, 1000}, deviations[] = {1, 0.229f, 1e-6f, 1e6f, 255};
-    for (size_t m = 0; m < 5; m++)
-        for (size_t d = 0; d < 5; d++)
-            for (int level = 0; level < 256; level++) {
-                float v = ((float)level / 255.0f - means[m]) / deviations[d];
-                uint32_t bits = device_number((uint8_t)level, NUMBER_F16, means[m], deviations[d]);
-                cr_assert_eq(bits, half_bits(v), "%d, %g", level, (double)v);
-                bits = device_number((uint8_t)level, NUMBER_F32, means[m], deviations[d]);
-                cr_assert_eq(bits, device_float_bits(v));
-                cr_assert_eq(device_number((uint8_t)level, NUMBER_U8, means[m], deviations[d]), (uint32_t)level);
-            }
-}
-
 Test(transfer, places_are_those_of_plain_loops) {
     uint8_t from[2 * 4 * 3 * 5], to[2 * 6 * 3 * 5];
     for (size_t i = 0; i < sizeof from; i++)
