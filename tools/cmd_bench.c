@@ -48,6 +48,15 @@ static void print_device(const struct loader_measure *m) {
     }
 }
 
+/* Where the automatic mode is at the end. */
+static void print_automatic(const struct bench *b, const ypk_loader_stats *s) {
+    if (b->loader.workers != 0 && b->loader.prefetch != 0)
+        return;
+    output_label(stdout, STYLE_PLAIN, "automatic");
+    printf("%s, %u batches in memory, after %s\n", text_counted(s->workers, "worker").text, s->slots,
+           text_counted(s->changes, "change").text);
+}
+
 static void print_text(const struct bench *b, const struct loader_measure *m, const char *noun) {
     const ypk_loader_stats *s = &m->stats;
     double rate = (double)s->samples / s->seconds;
@@ -66,6 +75,7 @@ static void print_text(const struct bench *b, const struct loader_measure *m, co
     printf("%s: decoding takes %.0f %% of the workers' time, %.2f decodes a sample\n", s->verdict,
            100 * share(s->decode_seconds, s), s->samples ? (double)s->decodes / (double)s->samples : 0);
     print_device(m);
+    print_automatic(b, s);
     output_label(stdout, STYLE_PLAIN, "memory");
     printf("slots %s   window %s   scratch %s", text_bytes(s->slot_bytes).text, text_bytes(s->window_bytes).text,
            text_bytes(s->scratch_bytes).text);
@@ -91,7 +101,7 @@ static json_t *make_json(const struct bench *b, const struct loader_measure *m) 
     const ypk_loader_stats *s = &m->stats;
     return json_pack(
         "{s:f, s:f, s:I, s:I, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f, s:f}, s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:i, "
-        "s:i, s:I, s:s, s:s, s:s, s:o}",
+        "s:i, s:i, s:I, s:s, s:s, s:s, s:o}",
         "samples_per_second", (double)s->samples / s->seconds, "batches_per_second", (double)s->batches / s->seconds,
         "samples", (json_int_t)s->samples, "decodes", (json_int_t)s->decodes, "seconds", s->seconds, "wait_ratio",
         m->wait_seconds / s->seconds, "ms_per_sample", "read", per_sample_ms(s->read_seconds, s), "decode",
@@ -100,9 +110,9 @@ static json_t *make_json(const struct bench *b, const struct loader_measure *m) 
         per_sample_ms(s->write_seconds, s), "memory_bytes", "slots", (json_int_t)s->slot_bytes, "window",
         (json_int_t)s->window_bytes, "scratch", (json_int_t)s->scratch_bytes, "resident_bytes", "anonymous",
         (json_int_t)m->resident.anonymous_bytes, "file", (json_int_t)m->resident.file_bytes, "shared",
-        (json_int_t)m->resident.shared_bytes, "workers", (int)s->workers, "slots", (int)s->slots, "step_ms",
-        (json_int_t)b->step_ms, "verdict", s->verdict, "device", m->device, "note", m->note, "transfer",
-        transfer_json(m));
+        (json_int_t)m->resident.shared_bytes, "workers", (int)s->workers, "slots", (int)s->slots, "changes",
+        (int)s->changes, "step_ms", (json_int_t)b->step_ms, "verdict", s->verdict, "device", m->device, "note", m->note,
+        "transfer", transfer_json(m));
 }
 
 static int measure(const struct bench *b, ypk_dataset *dataset, struct error *error) {

@@ -31,7 +31,8 @@ static const double memory_is_near = 0.8; /* of what is free */
 
 struct setting {
     uint32_t workers, prefetch; /* as the loader has them */
-    bool automatic;             /* it chose them itself */
+    bool automatic;             /* it chose them itself, */
+    uint32_t changes;           /* and so often something else */
     uint64_t memory_bytes;
     uint64_t samples; /* of all rounds, as the seconds */
     double seconds, wait_seconds;
@@ -123,6 +124,7 @@ static int measure(struct tune *t, struct setting *s, struct error *error) {
     memcpy(t->device, measured.device, sizeof t->device);
     s->workers = stats.workers;
     s->prefetch = stats.slots - HELD_SLOTS;
+    s->changes = stats.changes;
     s->memory_bytes = stats.slot_bytes + stats.window_bytes + stats.scratch_bytes;
     s->samples += stats.samples;
     s->seconds += stats.seconds;
@@ -234,8 +236,8 @@ static void print_result(const struct tune *t) {
         printf("%s\n", t->device);
     }
     output_label(stdout, STYLE_PLAIN, "automatic");
-    printf("%s, prefetch %u: %.0f %% of the best rate\n", text_counted(a->workers, "worker").text, a->prefetch,
-           best > 0 ? 100 * rate(a) / best : 0);
+    printf("%s, prefetch %u after %s: %.0f %% of the best rate\n", text_counted(a->workers, "worker").text, a->prefetch,
+           text_counted(a->changes, "change").text, best > 0 ? 100 * rate(a) / best : 0);
     if (memory_is_tight(t, r) || memory_is_tight(t, a)) {
         output_label(stdout, STYLE_WARN, "memory");
         printf("%s leaves %s free of %s: settings marked ! come near that (--memory-limit bounds the loader)\n",
@@ -246,10 +248,11 @@ static void print_result(const struct tune *t) {
 
 static json_t *setting_json(const struct tune *t, size_t i) {
     const struct setting *s = &t->settings[i];
-    return json_pack("{s:I, s:I, s:f, s:f, s:I, s:I, s:b, s:b, s:b}", "workers", (json_int_t)s->workers, "prefetch",
-                     (json_int_t)s->prefetch, "samples_per_second", rate(s), "wait_ratio", wait_ratio(s),
-                     "memory_bytes", (json_int_t)s->memory_bytes, "rounds", (json_int_t)s->rounds, "automatic",
-                     s->automatic, "recommended", i == t->recommended, "memory_is_tight", memory_is_tight(t, s));
+    return json_pack("{s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:b, s:b, s:b}", "workers", (json_int_t)s->workers,
+                     "prefetch", (json_int_t)s->prefetch, "changes", (json_int_t)s->changes, "samples_per_second",
+                     rate(s), "wait_ratio", wait_ratio(s), "memory_bytes", (json_int_t)s->memory_bytes, "rounds",
+                     (json_int_t)s->rounds, "automatic", s->automatic, "recommended", i == t->recommended,
+                     "memory_is_tight", memory_is_tight(t, s));
 }
 
 static json_t *result_json(const struct tune *t) {
