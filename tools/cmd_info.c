@@ -3,6 +3,7 @@
 #include "args.h"
 #include "file.h"
 #include "index.h"
+#include "info_options.h"
 #include "output.h"
 #include "splits.h"
 
@@ -176,23 +177,6 @@ static void print_survey(const struct survey *v, const ypk_dataset *dataset) {
     print_classes(v, dataset);
 }
 
-static void print_options(const json_t *manifest) {
-    const char *key, *separator = "";
-    json_t *value, *options = json_object_get(manifest, "options");
-    if (json_object_size(options) == 0)
-        return;
-    output_label(stdout, STYLE_PLAIN, "options");
-    json_object_foreach(options, key, value) {
-        char *text = json_is_array(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
-        const char *plain = json_string_value(value);
-        if (text != NULL)
-            printf("%s%s %s", separator, key, plain != NULL ? plain : text);
-        separator = text != NULL ? ", " : separator;
-        free(text);
-    }
-    putchar('\n');
-}
-
 /* ---- for programs ------------------------------------------------------------------------------------------------ */
 
 static json_t *side_json(const struct survey *v, int side) {
@@ -312,7 +296,7 @@ int cmd_info(int argc, char **argv) {
                                           json_object_get(splits.manifest, "options"), "splits", list),
                                 EXIT_DONE);
     else if (rc == 0)
-        print_options(splits.manifest);
+        info_print_options(json_object_get(splits.manifest, "options"));
     if (rc != 0 && json)
         json_decref(list);
     splits_close(&splits);

@@ -8,7 +8,20 @@ expect 0 "$YOLOPACK" info "$pack"
 says out "train"
 says out "10 samples (RGB + IR)"
 says out "person"
-says out "preset keep"
+says out "preset keep: sound JPEGs as they are, anything else transcoded with quality 95"
+says out "coordinates up to 0.1 % outside moved inside"
+"$YOLOPACK" "$work/night" -o "$work/raw.ypk" -q --preset raw --zstd-level 3 --classes 0,2 --single-cls --fraction 0.5 \
+    --check header --ir-depth 16 >/dev/null || fail "pack"
+expect 0 "$YOLOPACK" info "$work/raw.ypk"
+says out "preset raw: 8-bit samples, zstd level 3"
+says out "only headers checked"
+says out "infrared of 16 bits kept, and scaled to 8 when decoded, by percentile:0.5,99.5"
+says out ", only class 0, 2, all classes made one"
+says out "50 % of the samples"
+"$YOLOPACK" "$work/night" -o "$work/raw.ypk" -q --preset train --imgsz 96 --quality 80 >/dev/null || fail "pack"
+expect 0 "$YOLOPACK" info "$work/raw.ypk"
+says out "preset train: longer side at most 96 px, JPEG 4:2:0 of quality 80"
+grep -q 'pixel_limit\|_xxh3\|: null' "$work/out" && fail "raw keys of options"
 expect 0 "$YOLOPACK" info "$pack" --json
 json '[s["samples"] for s in d["splits"]] == [10, 2] and d["task"] == "detect"'
 json 'sum(c["boxes"] for s in d["splits"] for c in s["classes"]) == sum(s["boxes"] for s in d["splits"])'
