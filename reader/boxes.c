@@ -350,16 +350,6 @@ static void write_boxes(struct boxes *out, const struct box *boxes, size_t count
     out->count = count;
 }
 
-size_t boxes_limit(const struct recipe *recipe, const struct box_sources *sources) {
-    size_t limit = 0;
-    for (int role = 0; role < LAYER_COUNT; role++) {
-        for (unsigned tile = 0; recipe_has_layer(recipe, role) && tile < recipe->layers[role].tile_count; tile++) {
-            limit += sources->tile[role][tile].label_count;
-        }
-    }
-    return limit;
-}
-
 void boxes_build(struct boxes *out, struct box *work, const struct recipe *recipe, const struct box_sources *sources) {
     size_t count = 0;
     out->cut = (struct recipe_area){0, 0, 0, 0};

@@ -39,9 +39,6 @@ struct box {
     bool polygon; /* from an outline */
 };
 
-/* How many boxes boxes_build() can give at most, and how many it needs to work with: the labels of all tiles. */
-size_t boxes_limit(const struct recipe *recipe, const struct box_sources *sources);
-
 struct boxes {
     float *class_id;        /* out: [count] */
     float (*xywh)[4];       /* out: [count]: centre and size, of the output's width and height */
@@ -50,8 +47,8 @@ struct boxes {
 };
 
 /*
- * Writes the boxes of the sample. class_id, xywh and `work` are the caller's and hold boxes_limit() each. Allocates
- * nothing and cannot fail.
+ * Writes the boxes of the sample. class_id, xywh and `work` are the caller's and hold as many as all tiles together have
+ * labels. Allocates nothing and cannot fail.
  *
  * With recipe->augment (training): a mosaic's boxes are clipped to its canvas, those without area left out; a moved box
  * is the bounding box of its four moved corners, clipped to the frame; a polygon's is that of its moved outline. Kept

@@ -333,23 +333,6 @@ void plan_sample(const struct plan *plan, int64_t position, struct recipe *out) 
 
 /* ---- the window -------------------------------------------------------------------------------------------------- */
 
-unsigned recipe_entries(const struct recipe *recipe, int64_t entries[RECIPE_ENTRIES]) {
-    unsigned count = 0;
-    for (int role = 0; role < LAYER_COUNT; role++) {
-        const struct recipe_layer *layer = &recipe->layers[role];
-        for (unsigned tile = 0; recipe_has_layer(recipe, role) && tile < layer->tile_count; tile++) {
-            unsigned seen = 0;
-            while (seen < count && entries[seen] != layer->tiles[tile].entry) {
-                seen++;
-            }
-            if (seen == count && layer->tiles[tile].entry != TILE_UNSHARED) {
-                entries[count++] = layer->tiles[tile].entry;
-            }
-        }
-    }
-    return count;
-}
-
 /* Whether the sample at `position` has a partner `distance` samples to its left. */
 static bool uses_partner(const struct plan *plan, int64_t position, uint32_t distance) {
     struct layer_draw layers = draw_layers(plan, position);

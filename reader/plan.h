@@ -143,10 +143,6 @@ uint64_t plan_sample_at(const struct plan *plan, int64_t position);
 /* The recipe of a position >= 0. Pure, allocation-free. */
 void plan_sample(const struct plan *plan, int64_t position, struct recipe *out);
 
-/* The distinct window entries that a recipe needs, its own included, TILE_UNSHARED left out; returns how many. */
-#define RECIPE_ENTRIES (LAYER_COUNT * RECIPE_TILES)
-unsigned recipe_entries(const struct recipe *recipe, int64_t entries[RECIPE_ENTRIES]);
-
 /*
  * How many samples at positions in [from, plan_end) need window entry `entry`, each counted once, and the last of them
  * (*last; untouched if there is none). A sample needs its own entry; later ones of its lane may. After *last the

@@ -295,6 +295,25 @@ Test(plan, wrap_repeats_the_first_of_the_same_epoch) {
 
 /* ---- partners and the window ------------------------------------------------------------------------------------- */
 
+/* The distinct window entries that a recipe needs, its own included, TILE_UNSHARED left out; returns how many. */
+#define RECIPE_ENTRIES (LAYER_COUNT * RECIPE_TILES)
+static unsigned recipe_entries(const struct recipe *recipe, int64_t entries[RECIPE_ENTRIES]) {
+    unsigned count = 0;
+    for (int role = 0; role < LAYER_COUNT; role++) {
+        const struct recipe_layer *layer = &recipe->layers[role];
+        for (unsigned tile = 0; recipe_has_layer(recipe, role) && tile < layer->tile_count; tile++) {
+            unsigned seen = 0;
+            while (seen < count && entries[seen] != layer->tiles[tile].entry) {
+                seen++;
+            }
+            if (seen == count && layer->tiles[tile].entry != TILE_UNSHARED) {
+                entries[count++] = layer->tiles[tile].entry;
+            }
+        }
+    }
+    return count;
+}
+
 static void check_partners(const struct plan *plan, const struct recipe *r) {
     const struct plan_options *o = plan_frozen_options(plan);
     int64_t entries[RECIPE_ENTRIES];
