@@ -233,6 +233,20 @@ static void choose_counts(struct loader_config *c) {
     m->slots_most = further + HELD_SLOTS;
 }
 
+static double megabytes(uint64_t bytes) {
+    return (double)bytes / 1e6;
+}
+
+/* The smallest that works is rounded up, so that it does when it is typed as it is said. */
+static int refuse_limit(const struct loader_memory *m, uint64_t limit, struct error *error) {
+    return error_set(error, ERR_ARGUMENT,
+                     "memory_limit is %.4g MB: the smallest that works with these options is %" PRIu64 " MB (%" PRIu64
+                     " bytes: slots %u of %.4g MB, pictures %u of %.4g MB, workers %u of %.4g MB)",
+                     megabytes(limit), (m->total_bytes + 999999) / 1000000, m->total_bytes, m->slots,
+                     megabytes(m->slot_bytes), m->pictures, megabytes(m->picture_bytes), m->workers,
+                     megabytes(m->scratch_bytes));
+}
+
 /* The most that is of use, then less of what hurts least until the limit is kept. */
 static int plan_memory(struct loader_config *c, const struct ypk_dataset *dataset, struct error *error) {
     const ypk_loader_options *o = &c->options;
@@ -257,11 +271,7 @@ static int plan_memory(struct loader_config *c, const struct ypk_dataset *datase
         else if (!o->workers && m->workers > 1)
             m->pictures = --m->workers * need;
         else
-            return error_set(error, ERR_ARGUMENT,
-                             "memory_limit is %" PRIu64 " bytes: the smallest that works with these options is %" PRIu64
-                             " (%u slots of %zu, %u pictures of %zu, %u workers of %zu)",
-                             limit, m->total_bytes, m->slots, m->slot_bytes, m->pictures, m->picture_bytes, m->workers,
-                             m->scratch_bytes);
+            return refuse_limit(m, limit, error);
     }
     return 0;
 }

@@ -220,9 +220,9 @@ static void begin(struct round *r) {
     if (below(&r->random, 2)) {
         o.memory_limit = 1;
         TINY_CHECK(ypk_loader_create(&r->loader, r->dataset, &o, &error) == YPK_E_ARGUMENT && r->loader == NULL);
-        const char *smallest = strstr(error.message, "options is ");
+        const char *smallest = strstr(error.message, " MB (");
         TINY_CHECK(smallest);
-        o.memory_limit = strtoull(smallest + strlen("options is "), NULL, 10);
+        o.memory_limit = strtoull(smallest + strlen(" MB ("), NULL, 10);
     }
     must(ypk_loader_create(&r->loader, r->dataset, &o, &error), &error);
 }

@@ -226,9 +226,11 @@ Test(loader, same_bytes_with_tight_memory) {
     ypk_error error;
     o.memory_limit = 1;
     cr_assert_eq(ypk_loader_create(&loader, dataset, &o, &error), YPK_E_ARGUMENT);
-    const char *smallest = strstr(error.message, "options is ");
-    cr_assert(smallest, "%s", error.message);
-    o.memory_limit = strtoull(smallest + strlen("options is "), NULL, 10);
+    const char *smallest = strstr(error.message, "options is "), *exact = strstr(error.message, " MB (");
+    cr_assert(smallest && exact, "%s", error.message);
+    uint64_t rounded = strtoull(smallest + strlen("options is "), NULL, 10) * 1000000;
+    o.memory_limit = strtoull(exact + strlen(" MB ("), NULL, 10);
+    cr_assert(rounded >= o.memory_limit && rounded - o.memory_limit < 1000000, "as it is said it must work");
     run_all(&t, &o);
     assert_same(reference(), &t, "tight memory");
     cr_assert_gt(t.decodes, reference()->decodes, "a smaller window costs decodes (%g)", t.decodes);
