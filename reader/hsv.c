@@ -8,11 +8,18 @@ struct hsv_gains hsv_gains(int32_t hue, int32_t saturation, int32_t value) {
     const int64_t one = 1 << 20;
     /* Shifts of negative numbers are avoided: a whole turn is added first. */
     const int64_t shift = (180 * (int64_t)hue + 180 * one) / one;
-    return (struct hsv_gains){
+    struct hsv_gains gains = {
         .hue_shift = (uint8_t)(shift % 180),
         .saturation = (uint32_t)clamp_int((one + saturation) / 32, 0, 65536),
         .value = (uint32_t)clamp_int((one + value) / 32, 0, 65536),
     };
+    for (unsigned i = 0; i < sizeof gains.hues; i++)
+        gains.hues[i] = (uint8_t)((i + 150 + gains.hue_shift) % 180);
+    for (unsigned i = 0; i < 256; i++) {
+        gains.saturations[i] = (uint8_t)clamp_int((int64_t)i * gains.saturation >> 15, 0, 255);
+        gains.values[i] = (uint8_t)clamp_int((int64_t)i * gains.value >> 15, 0, 255);
+    }
+    return gains;
 }
 
 /* round(numerator / x), as OpenCV's tables of 1/4096 have it; 0 is never asked with a non-zero factor. */

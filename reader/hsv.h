@@ -13,12 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the three look-up tables hold, as numbers: hue' = (hue + hue_shift) mod 180; saturation' and value' =
- * min(255, x * gain >> 15). */
+/* The three look-up tables: hue' = (hue + hue_shift) mod 180; saturation' and value' = min(255, x * gain >> 15). As
+ * numbers and as tables, since each is faster somewhere. */
 struct hsv_gains {
     uint8_t hue_shift;   /* 0-179 */
     uint32_t saturation; /* 32768 is 1.0; at most 65536 */
     uint32_t value;
+    _Alignas(64) uint8_t hues[192]; /* by hue + 30, where the hue is -30 to 150: what differences give, and no more */
+    uint8_t saturations[256], values[256];
 };
 
 /* From the drawn r of each gain in units of 2^-20, each in [-2^20, 2^20]: hue moves by floor(180 r), the others are

@@ -44,29 +44,83 @@ Test(hsv, known_colours) {
     cr_assert(r2 == 0 && g2 == 0 && b2 == 0);
 }
 
-static void compare_all_greens_and_blues(uint8_t red, hsv_row_fn *fast, const struct hsv_gains *gains) {
-    enum { COUNT = 65536 };
-    static uint8_t a[3][COUNT], b[3][COUNT];
-    for (int i = 0; i < COUNT; i++) {
-        a[0][i] = red;
-        a[1][i] = (uint8_t)i;
-        a[2][i] = (uint8_t)(i >> 8);
+/* The tables say what the numbers say. */
+Test(hsv, tables_of_gains) {
+    const struct hsv_gains g = hsv_gains(5243, -734003, 419430);
+    for (int hue = -30; hue <= 150; hue++)
+        cr_assert_eq(g.hues[hue + 30], (hue + 180 + g.hue_shift) % 180);
+    for (uint32_t x = 0; x < 256; x++) {
+        const uint32_t saturation = x * g.saturation >> 15, value = x * g.value >> 15;
+        cr_assert_eq(g.saturations[x], saturation < 255 ? saturation : 255);
+        cr_assert_eq(g.values[x], value < 255 ? value : 255);
     }
-    memcpy(b, a, sizeof b);
-    hsv_row_plain(a[0], a[1], a[2], COUNT, gains);
-    fast(b[0], b[1], b[2], COUNT, gains);
-    cr_assert_arr_eq(a, b, sizeof a);
 }
 
-/* All colours as they are, every 16th plane of them with gains that reach every hue, saturation and value. */
+static void compare_levels(uint8_t *const plane[3], size_t count, const struct hsv_gains *gains) {
+    enum { MOST = 65536 };
+    static uint8_t expected[3][MOST], got[3][MOST];
+    cr_assert(count <= MOST);
+    for (int c = 0; c < 3; c++)
+        memcpy(expected[c], plane[c], count);
+    hsv_row_plain(expected[0], expected[1], expected[2], count, gains);
+    for (enum cpu_level level = CPU_AVX2; level <= cpu_level(); level++) {
+        for (int c = 0; c < 3; c++)
+            memcpy(got[c], plane[c], count);
+        hsv_row_for(level)(got[0], got[1], got[2], count, gains);
+        for (int c = 0; c < 3; c++)
+            cr_assert_eq(memcmp(got[c], expected[c], count), 0, "level %d, channel %d", (int)level, c);
+    }
+}
+
+static void compare_all_greens_and_blues(uint8_t red, const struct hsv_gains *gains) {
+    enum { COUNT = 65536 };
+    static uint8_t colours[3][COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        colours[0][i] = red;
+        colours[1][i] = (uint8_t)i;
+        colours[2][i] = (uint8_t)(i >> 8);
+    }
+    compare_levels((uint8_t *[3]){colours[0], colours[1], colours[2]}, COUNT, gains);
+}
+
+/* All 2^24 colours as they are: every hue and saturation that can be. Some planes of them with the extreme gains. */
 Test(hsv, every_level_gives_the_same_bytes, .timeout = 240) {
-    const int32_t draws[][3] = {
-        {0, 0, 0}, {5243, 300000, -200000}, {-15729, -734003, 419430}, {1 << 20, 1 << 20, 1 << 20}};
-    for (enum cpu_level level = CPU_AVX2; level <= cpu_level(); level++)
-        for (size_t d = 0; d < sizeof draws / sizeof draws[0]; d++) {
-            const struct hsv_gains gains = hsv_gains(draws[d][0], draws[d][1], draws[d][2]);
-            for (int red = 0; red < 256; red += d ? 16 : 1)
-                compare_all_greens_and_blues((uint8_t)red, hsv_row_for(level), &gains);
+    const int32_t one = 1 << 20;
+    const int32_t draws[][3] = {{0, 0, 0},
+                                {5243, 300000, -200000},
+                                {-15729, -734003, 419430},
+                                {one, one, one},
+                                {-one, -one, -one},
+                                {one / 2, -31, 32},        /* half a turn, 90 */
+                                {one / 2 - 1, one, -one},  /* 89 */
+                                {-1, -one, one},           /* 179 */
+                                {5826, one - 1, 1 - one}}; /* 1 */
+    for (size_t d = 0; d < sizeof draws / sizeof draws[0]; d++) {
+        const struct hsv_gains gains = hsv_gains(draws[d][0], draws[d][1], draws[d][2]);
+        for (int red = 0; red < 256; red += d ? 17 : 1)
+            compare_all_greens_and_blues((uint8_t)red, &gains);
+    }
+}
+
+/* Every hue with every saturation and value: 255 times the gains. Where the exact result is an integer, the order of
+ * rounding decides, and it must be the same. */
+Test(hsv, every_level_comes_back_the_same, .timeout = 240) {
+    enum { HUES = 180, COUNT = 192 }; /* whole steps of every level */
+    uint8_t plane[3][COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        const int hue = i % HUES;
+        const uint8_t rising = (uint8_t)((hue % 30 * 255 + 15) / 30), falling = 255 - rising;
+        const uint8_t sixths[6][3] = {{255, rising, 0},  {falling, 255, 0}, {0, 255, rising},
+                                      {0, falling, 255}, {rising, 0, 255},  {255, 0, falling}};
+        for (int c = 0; c < 3; c++)
+            plane[c][i] = sixths[hue / 30][c];
+    }
+    for (int32_t saturation = 0; saturation < 256; saturation++)
+        for (int32_t value = 0; value < 256; value++) {
+            const int32_t s = (saturation * 32768 + 254) / 255, v = (value * 32768 + 254) / 255;
+            const struct hsv_gains gains = hsv_gains(0, s * 32 - (1 << 20), v * 32 - (1 << 20));
+            cr_assert(gains.saturations[255] == saturation && gains.values[255] == value);
+            compare_levels((uint8_t *[3]){plane[0], plane[1], plane[2]}, COUNT, &gains);
         }
 }
 
