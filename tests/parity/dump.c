@@ -116,7 +116,7 @@ static int dump(FILE *pixels, struct ypk_dataset *dataset, const ypk_loader_opti
     struct error plan_error = {0};
     ypk_loader *loader = NULL;
     ypk_error error = {0};
-    int rc = loader_config_init(&config, dataset, options, &plan_error);
+    int rc = loader_config_init(&config, dataset, options, false, &plan_error);
     if (rc != 0) {
         fprintf(stderr, "%s\n", plan_error.message);
         return rc;
