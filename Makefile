@@ -20,14 +20,14 @@ once = $(eval $(1) := $$(shell $(2)))$($(1))
 
 # ---- sources -------------------------------------------------------------------------------------------------------
 
-COMMON = error bytes file suggest record index index_builder codec jpeg pixels exif cpus cgroup memory staging
+COMMON = error bytes file suggest record index index_builder codec jpeg pixels exif cpu cpus cgroup memory staging
 PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_place pair_split pair_map \
          pair_match pair_label pair_hint pair_sample pair decimal label \
          source_image source_jpeg source_png $(SOURCE_TIFF) $(SOURCE_WEBP) $(SOURCE_BMP) normalise intake shard pipeline \
          publish manifest pack_manifest class_names select part pack_split packed append pack merge verify stray compare reindex \
          lease stage_copy stage
 READER = api_error staged dataset decoder random permutation matrix placement boxes plan plan_options plan_state \
-         cpu resize resize_rows warp warp_rows axis_rows hsv infrared convert frame window slot loader_options row_maker \
+         resize resize_rows warp warp_rows axis_rows hsv infrared convert frame window slot loader_options row_maker \
          balance tuning workers transfer loader dlpack thread device device_host device_cuda_$(if $(HAVE_CUDA),load,absent)
 READER_X86 = resize_rows_avx2 resize_rows_avx512 warp_rows_avx2 axis_rows_avx2 axis_rows_avx512 hsv_avx2 hsv_avx512 convert_avx2
 TOOLS = args dataset_args augment loader_args commands interrupt progress output summary splits tree synth font canvas png_out sheet \
@@ -146,7 +146,7 @@ TEST_FLAGS = -iquote tests -iquote tools -iquote packer -iquote reader -iquote c
 $(O)/tests/%.o: LAYER_FLAGS = $(TEST_FLAGS)
 $(O)/tests/unit/%.o: LAYER_FLAGS = $(TEST_FLAGS) $(CRITERION_CFLAGS)
 
-# Code for one instruction set, entered only after asking the machine (reader/cpu.h).
+# Code for one instruction set, entered only after asking the machine (common/cpu.h).
 $(O)/%_avx2.o: ISA = -mavx2 -mfma
 $(O)/%_avx512.o: ISA = -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vbmi
 

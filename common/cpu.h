@@ -1,6 +1,6 @@
 /* Which vector instructions this machine has. Every level computes the same bytes; tests ask for each by name. */
-#ifndef YPK_READER_CPU_H
-#define YPK_READER_CPU_H
+#ifndef YPK_COMMON_CPU_H
+#define YPK_COMMON_CPU_H
 
 enum cpu_level {
     CPU_PLAIN = 0, /* C only */
