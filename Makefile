@@ -20,7 +20,8 @@ once = $(eval $(1) := $$(shell $(2)))$($(1))
 
 # ---- sources -------------------------------------------------------------------------------------------------------
 
-COMMON = error bytes file suggest record index index_builder codec jpeg pixels exif cpu cpus cgroup memory staging
+COMMON = error bytes file suggest record index index_builder codec jpeg baseline entropy huffman samples pixels exif cpu cpus cgroup memory staging
+COMMON_X86 = samples_avx2 samples_avx512
 PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_place pair_split pair_map \
          pair_match pair_label pair_hint pair_sample pair decimal label \
          source_image source_jpeg source_png $(SOURCE_TIFF) $(SOURCE_WEBP) $(SOURCE_BMP) normalise intake shard pipeline \
@@ -61,7 +62,7 @@ endif
 CUDA_C = cuda_context device_cuda
 CUDA_KERNELS = cuda_kernels
 
-COMMON_SRC = $(COMMON:%=common/%.c)
+COMMON_SRC = $(COMMON:%=common/%.c) $(if $(X86),$(COMMON_X86:%=common/%.c))
 PACKER_SRC = $(PACKER:%=packer/%.c)
 X86 = $(call once,X86,$(CC) -dumpmachine | grep ^x86_64)
 READER_SRC = $(READER:%=reader/%.c) $(if $(X86),$(READER_X86:%=reader/%.c))
@@ -149,6 +150,8 @@ $(O)/tests/unit/%.o: LAYER_FLAGS = $(TEST_FLAGS) $(CRITERION_CFLAGS)
 # Code for one instruction set, entered only after asking the machine (common/cpu.h).
 $(O)/%_avx2.o: ISA = -mavx2 -mfma
 $(O)/%_avx512.o: ISA = -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vbmi
+# Runs on machines that have those only, too: shifts by a number of bits that leave the flags alone.
+$(O)/common/entropy.o: ISA = $(if $(X86),-mbmi -mbmi2)
 
 # The static library localises symbols in machine code; a link-time-optimised object has none yet.
 $(O)/common/%.o $(O)/reader/%.o: NO_LTO = -fno-lto

@@ -4,7 +4,7 @@
 
 enum cpu_level {
     CPU_PLAIN = 0, /* C only */
-    CPU_AVX2 = 1,  /* x86-64 with AVX2 and FMA */
+    CPU_AVX2 = 1,  /* x86-64 with AVX2, FMA, BMI and BMI2 */
     CPU_AVX512 = 2 /* and AVX-512 F, BW, DQ, VL, VBMI */
 };
 

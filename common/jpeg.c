@@ -24,6 +24,7 @@
  */
 #include "jpeg.h"
 
+#include "baseline.h"
 #include "exif.h"
 
 #include <setjmp.h>
@@ -57,7 +58,8 @@ struct jpeg {
     struct jpeg_progress_mgr progress;
     struct findings findings;
     bool header_read;     /* a failure from here on is damage of a picture */
-    tjhandle transformer; /* made when first needed */
+    tjhandle transformer; /* this one and the next are made when first needed */
+    struct baseline *baseline;
 };
 
 /* ---- errors and warnings of the library ----------------------------------------------------------------------------- */
@@ -537,6 +539,46 @@ int jpeg_decode_fast(struct jpeg *j, struct span file, const struct pixels *out,
     return decode(j, &task, error);
 }
 
+/* ---- planes --------------------------------------------------------------------------------------------------------- */
+
+struct planes_task {
+    struct span file;
+    const struct jpeg_planes *out;
+    enum cpu_level level;
+    bool *decoded;
+};
+
+static int planes_step(struct jpeg *j, void *arg, struct error *error) {
+    const struct planes_task *task = arg;
+    const struct jpeg_planes *out = task->out;
+    const struct baseline_planes planes = {{out->plane[0], out->plane[1], out->plane[2]}, out->stride, out->count};
+
+    open_picture(j, task->file, false);
+    if (j->reader.image_width != out->width || j->reader.image_height != out->height)
+        return 0;
+    const enum baseline_result result = baseline_decode(j->baseline, &planes, &j->reader, task->level);
+    *task->decoded = result == BASELINE_DONE;
+    return result == BASELINE_NO_MEMORY ? error_set(error, ERR_MEMORY, "out of memory for a JPEG") : 0;
+}
+
+int jpeg_decode_planes(struct jpeg *j, const struct jpeg_planes *out, bool *decoded, struct span file,
+                       enum cpu_level level, struct error *error) {
+    struct planes_task task = {file, out, level, decoded};
+    struct error refusal;
+
+    *decoded = false;
+    if (!j->baseline && !(j->baseline = baseline_create()))
+        return error_set(error, ERR_MEMORY, "out of memory for a JPEG");
+    int rc = run(j, planes_step, &task, &refusal);
+    if (rc == ERR_MEMORY && error)
+        *error = refusal;
+    return rc == ERR_MEMORY ? rc : 0;
+}
+
+size_t jpeg_planes_scratch_bytes(uint32_t width) {
+    return baseline_scratch_bytes(width);
+}
+
 /* ---- encode --------------------------------------------------------------------------------------------------------- */
 
 struct encode_task {
@@ -714,6 +756,7 @@ void jpeg_handle_destroy(struct jpeg **jpeg) {
         return;
     if (j->transformer)
         tjDestroy(j->transformer);
+    baseline_destroy(&j->baseline);
     free(j);
     *jpeg = NULL;
 }

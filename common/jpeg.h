@@ -8,6 +8,7 @@
 #define YPK_COMMON_JPEG_H
 
 #include "bytes.h"
+#include "cpu.h"
 #include "error.h"
 #include "pixels.h"
 
@@ -61,6 +62,23 @@ int jpeg_check_full(struct jpeg *jpeg, struct jpeg_check *out, struct span file,
  * `out->stride * out->height` bytes; width and height must be those of the header. Orientation is not applied.
  * On failure the pixels are zeroed. `gray_source` promises R = G = B: only luma is decoded, then replicated. */
 int jpeg_decode(struct jpeg *jpeg, struct span file, const struct pixels *out, bool gray_source, struct error *error);
+
+/* Where planes go: R,G,B, or one of luma. Rows are `stride` bytes apart; only `width` of them are written. */
+struct jpeg_planes {
+    uint8_t *plane[3];
+    size_t stride;
+    uint32_t width, height; /* the picture's */
+    int count;              /* 3, or 1 */
+};
+
+/* The same pixels as jpeg_decode(), straight to planes and faster: for whole baseline pictures of the usual kinds, on
+ * machines with vector instructions. *decoded is false, and the code 0, for all others, damaged ones and those of another
+ * size included: then the planes hold anything, and jpeg_decode() knows what it is. ERR_MEMORY. */
+int jpeg_decode_planes(struct jpeg *jpeg, const struct jpeg_planes *out, bool *decoded, struct span file,
+                       enum cpu_level level, struct error *error);
+
+/* Scratch that a handle keeps after that for pictures up to a width. */
+size_t jpeg_planes_scratch_bytes(uint32_t width);
 
 /* The first harmless warning of the last check or decode, missing EOI included; "" if there was none. Borrowed until the
  * next call with this handle. */

@@ -4,6 +4,26 @@
  */
 #include "image.h"
 
+/* What goes straight to planes is whole, and has the pixels of `out`; a refusal leaves the planes with anything. */
+static void check_planes(struct jpeg *jpeg, struct span file, const struct pixels *out, bool whole) {
+    const size_t plane = (size_t)out->width * out->height;
+    uint8_t *data = malloc(plane * out->channels);
+    FUZZ_CHECK(data);
+    for (enum cpu_level level = CPU_PLAIN; level <= cpu_level(); level++) {
+        struct jpeg_planes planes = {{data}, out->width, out->width, out->height, out->channels};
+        struct error error = {0};
+        bool decoded;
+        for (unsigned c = 1; c < out->channels; c++)
+            planes.plane[c] = data + c * plane;
+        FUZZ_CHECK_OK(jpeg_decode_planes(jpeg, &planes, &decoded, file, level, &error), &error);
+        FUZZ_CHECK(!decoded || whole);
+        for (size_t i = 0; decoded && i < plane; i++)
+            for (unsigned c = 0; c < out->channels; c++)
+                FUZZ_CHECK(data[c * plane + i] == out->data[i * out->channels + c]);
+    }
+    free(data);
+}
+
 static void check_decoded(struct jpeg *jpeg, struct span file, const struct jpeg_check *check) {
     struct jpeg_info info;
     struct error error = {0};
@@ -13,6 +33,7 @@ static void check_decoded(struct jpeg *jpeg, struct span file, const struct jpeg
         FUZZ_CHECK_OK(pixels_init(&out, info.width, info.height, channels, 8, &error), &error);
         int rc = jpeg_decode(jpeg, file, &out, channels == 3 && check->equal_channels, &error);
         FUZZ_CHECK((rc == 0) == check->complete);
+        check_planes(jpeg, file, &out, check->complete);
         pixels_deinit(&out);
     }
 }

@@ -1,6 +1,7 @@
 #include "jpeg.h"
 #include "tiny_pictures.h"
 
+#include <glob.h>
 #include <math.h>
 
 static struct error error;
@@ -34,7 +35,34 @@ static struct jpeg_check check_of(struct span file) {
     return check;
 }
 
-/* Decodes and checks; both must agree. True if the picture is whole. */
+static uint32_t next_random(uint32_t *state) {
+    return (*state = *state * 1664525 + 1013904223) >> 8;
+}
+
+/* What is decoded straight to planes is whole, and the same; `pixels` has three channels. True if it was decoded. */
+static bool planes_agree(struct span file, const struct pixels *pixels, bool whole, enum cpu_level level) {
+    const size_t stride = pixels->width + 3, plane = stride * pixels->height;
+    uint8_t *data = malloc(3 * plane);
+    cr_assert_not_null(data);
+    memset(data, 0xAA, 3 * plane);
+    struct jpeg_planes out = {{data, data + plane, data + 2 * plane}, stride, pixels->width, pixels->height, 3};
+    bool decoded;
+    cr_assert_eq(jpeg_decode_planes(jpeg, &out, &decoded, file, level, &error), 0, "%s", error.message);
+    cr_assert(!decoded || whole, "level %d takes what is not whole", (int)level);
+    for (size_t y = 0; decoded && y < pixels->height; y++)
+        for (size_t c = 0; c < 3; c++) {
+            for (size_t x = 0; x < pixels->width; x++)
+                cr_assert_eq(out.plane[c][y * stride + x], pixels->data[y * pixels->stride + 3 * x + c],
+                             "level %d, channel %zu at %zu, %zu of %ux%u", (int)level, c, x, y, pixels->width,
+                             pixels->height);
+            for (size_t x = pixels->width; x < stride; x++)
+                cr_assert_eq(out.plane[c][y * stride + x], 0xAA, "written behind the row");
+        }
+    free(data);
+    return decoded;
+}
+
+/* Decodes and checks; both must agree, and what goes straight to planes with them. True if the picture is whole. */
 static bool decodes(struct span file, uint32_t width, uint32_t height, struct pixels *out) {
     struct jpeg_check check;
     cr_assert_eq(pixels_init(out, width, height, 3, 8, &error), 0);
@@ -47,6 +75,8 @@ static bool decodes(struct span file, uint32_t width, uint32_t height, struct pi
         for (size_t i = 0; i < out->stride * out->height; i++)
             cr_assert_eq(out->data[i], 0, "left over at byte %zu", i);
     }
+    for (enum cpu_level level = CPU_PLAIN; level <= cpu_level(); level++)
+        planes_agree(file, out, complete, level);
     return rc == 0;
 }
 
@@ -660,6 +690,163 @@ Test(jpeg, hostile_bytes) {
         }
         bytes_deinit(&b);
     }
+}
+
+/* ---- planes --------------------------------------------------------------------------------------------------------- */
+
+/* Noise of every strength, so that all lengths of codes and both ends of the range occur. */
+static struct pixels make_noise(uint32_t width, uint32_t height, uint32_t *state) {
+    struct pixels p;
+    cr_assert_eq(pixels_init(&p, width, height, 3, 8, NULL), 0);
+    const uint32_t shift = next_random(state) % 8, base = next_random(state) & 0xFF;
+    for (size_t i = 0; i < p.stride * height; i++) {
+        const uint32_t value = (base + i / 3 % width * 2 + (next_random(state) & 0xFF) / (1u << shift));
+        p.data[i] = (uint8_t)(shift == 0 && value & 1 ? 255 * (value >> 1 & 1) : value);
+    }
+    return p;
+}
+
+/* Where this machine has the instructions, pictures of the usual kinds must go straight to planes. */
+static void check_planes(const struct pixels *in, const struct jpeg_recipe *recipe, bool taken) {
+    struct bytes b = make_jpeg(in, 3, recipe);
+    struct pixels out;
+    cr_assert_eq(pixels_init(&out, in->width, in->height, 3, 8, &error), 0);
+    cr_assert_eq(jpeg_decode(jpeg, span_of(&b), &out, false, &error), 0, "%s", error.message);
+    for (enum cpu_level level = CPU_PLAIN; level <= cpu_level(); level++)
+        cr_assert_eq(planes_agree(span_of(&b), &out, true, level), taken && level > CPU_PLAIN, "%ux%u, %dx%d, level %d",
+                     in->width, in->height, recipe->h, recipe->v, (int)level);
+    pixels_deinit(&out);
+    bytes_deinit(&b);
+}
+
+static const struct { int h, v; } usual[] = {{1, 1}, {2, 1}, {2, 2}};
+
+Test(jpeg, planes_of_every_size) {
+    uint32_t state = 1;
+    for (uint32_t width = 1; width <= 70; width++)
+        for (uint32_t height = 1; height <= 70; height++)
+            for (size_t i = 0; i < 3; i++) {
+                if ((width + height + i) % 3 != 0 && width > 40 && height > 40)
+                    continue;
+                struct jpeg_recipe recipe = {.h = usual[i].h, .v = usual[i].v};
+                recipe.quality = 1 + (int)(next_random(&state) % 100);
+                recipe.restart_rows = (int)(next_random(&state) % 4);
+                struct pixels in = make_noise(width, height, &state);
+                check_planes(&in, &recipe, usual[i].h == 1 || width > 4);
+                pixels_deinit(&in);
+            }
+}
+
+Test(jpeg, planes_of_every_quality) {
+    uint32_t state = 2;
+    for (int quality = 1; quality <= 100; quality++)
+        for (size_t i = 0; i < 3; i++) {
+            struct pixels noise = make_noise(131, 67, &state), smooth = make_texture(260, 51, 3, 8);
+            struct jpeg_recipe recipe = {.h = usual[i].h, .v = usual[i].v, .quality = quality};
+            check_planes(&noise, &recipe, true);
+            check_planes(&smooth, &recipe, true);
+            pixels_deinit(&noise);
+            pixels_deinit(&smooth);
+        }
+}
+
+Test(jpeg, planes_of_large_pictures) {
+    static const uint32_t sizes[][2] = {{1281, 1023}, {4099, 17}, {16, 2053}, {65500, 3}, {5, 9001}};
+    uint32_t state = 3;
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++)
+        for (size_t i = 0; i < 3; i++) {
+            struct pixels in = make_noise(sizes[k][0], sizes[k][1], &state);
+            check_planes(&in, &(struct jpeg_recipe){.h = usual[i].h, .v = usual[i].v, .quality = 60 + 10 * (int)i},
+                         true);
+            pixels_deinit(&in);
+        }
+}
+
+Test(jpeg, planes_of_other_kinds_are_left_to_the_library) {
+    static const struct jpeg_recipe others[] = {
+        {.progressive = true},
+        {.arithmetic = true},
+        {.separate_scans = true},
+        {.h = 4},
+        {.v = 2},
+        {.to = JCS_RGB, .h = 1},
+        {.h = 3},
+    };
+    struct pixels in = make_texture(45, 33, 3, 8);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        check_planes(&in, &others[i], false);
+    pixels_deinit(&in);
+}
+
+Test(jpeg, one_plane_is_luma) {
+    for (int channels = 1; channels <= 3; channels += 2)
+        for (size_t i = 0; i < 3; i++) {
+            const struct jpeg_recipe recipe = {.h = usual[i].h, .v = usual[i].v, .restart_rows = 1};
+            struct bytes b = textured_jpeg(83, 61, channels, &recipe);
+            struct pixels luma;
+            bool decoded;
+            uint8_t plane[61][83];
+            cr_assert_eq(pixels_init(&luma, 83, 61, 1, 8, &error), 0);
+            cr_assert_eq(jpeg_decode(jpeg, span_of(&b), &luma, false, &error), 0);
+            for (enum cpu_level level = CPU_AVX2; level <= cpu_level(); level++) {
+                struct jpeg_planes out = {{plane[0]}, 83, 83, 61, 1};
+                cr_assert_eq(jpeg_decode_planes(jpeg, &out, &decoded, span_of(&b), level, &error), 0);
+                cr_assert(decoded);
+                cr_assert_eq(memcmp(plane, luma.data, sizeof plane), 0);
+                out.width--;
+                cr_assert_eq(jpeg_decode_planes(jpeg, &out, &decoded, span_of(&b), level, &error), 0);
+                cr_assert_not(decoded, "another size");
+            }
+            pixels_deinit(&luma);
+            bytes_deinit(&b);
+        }
+}
+
+static struct bytes file_content(const char *path) {
+    struct bytes b = {0};
+    FILE *f = fopen(path, "rb");
+    cr_assert_not_null(f);
+    for (uint8_t part[4096]; !feof(f);)
+        cr_assert_eq(bytes_append(&b, part, fread(part, 1, sizeof part, f)), 0);
+    fclose(f);
+    return b;
+}
+
+/* All JPEGs of a directory. */
+static int check_files(const char *pattern) {
+    glob_t found;
+    int rc = glob(pattern, 0, NULL, &found), taken = 0;
+    for (size_t i = 0; rc == 0 && i < found.gl_pathc; i++) {
+        struct bytes b = file_content(found.gl_pathv[i]);
+        struct jpeg_info info;
+        struct pixels out;
+        if (jpeg_probe(jpeg, &info, span_of(&b), NULL) == 0) {
+            cr_assert_eq(pixels_init(&out, info.width, info.height, 3, 8, &error), 0);
+            const bool whole = jpeg_decode(jpeg, span_of(&b), &out, false, &error) == 0;
+            for (enum cpu_level level = CPU_AVX2; level <= cpu_level(); level++)
+                taken += planes_agree(span_of(&b), &out, whole, level);
+            pixels_deinit(&out);
+        }
+        bytes_deinit(&b);
+    }
+    globfree(&found);
+    return taken;
+}
+
+Test(jpeg, planes_of_real_pictures) {
+    static const char *const places[] = {"coco128/images/*/*.jpg", "llvip/*/*/*.jpg", "roadscene/images*/*/*.jpg",
+                                         "odd/*.jp*g"};
+    const char *data = getenv("YPK_TEST_DATA");
+    char pattern[4096];
+    int taken = 0;
+    if (!data)
+        cr_skip("YPK_TEST_DATA is not set");
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        snprintf(pattern, sizeof pattern, "%s/%s", data, places[i]);
+        taken += check_files(pattern);
+    }
+    if (cpu_level() > CPU_PLAIN)
+        cr_assert_gt(taken, 0, "no picture in YPK_TEST_DATA goes straight to planes");
 }
 
 /* ---- CMYK ----------------------------------------------------------------------------------------------------------- */
