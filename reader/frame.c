@@ -20,6 +20,7 @@
 struct frame {
     const struct ypk_dataset *dataset;
     struct frame_options options;
+    enum cpu_level level;
     struct ypk_decoder *decoder;
     struct resize *resize;
     struct warp *warps[2][LAYER_COUNT]; /* [RGB, IR]; those that are needed */
@@ -68,7 +69,7 @@ size_t frame_scratch_bytes(const struct ypk_dataset *dataset, const struct frame
     size_t bytes;
     source_limits(dataset, options, &width, &bytes);
     return bytes + (BLOCK_ROWS + 1) * 3 * align_up(options->frame_side + READ_SLACK, STRIDE_ALIGNMENT) +
-           (size_t)width * 32 + (size_t)options->canvas_side * 64;
+           (size_t)width * 32 + (size_t)options->canvas_side * 64 + jpeg_planes_scratch_bytes((uint32_t)width);
 }
 
 static int create_warps(struct frame *f, enum cpu_level level, struct error *error) {
@@ -82,7 +83,7 @@ static int create_warps(struct frame *f, enum cpu_level level, struct error *err
 
 int frame_create(struct frame **out, const struct ypk_dataset *dataset, const struct frame_options *options,
                  struct error *error) {
-    enum cpu_level level = cpu_level();
+    const enum cpu_level level = cpu_level();
     int width;
     size_t bytes;
     struct frame *f = calloc(1, sizeof *f);
@@ -90,6 +91,7 @@ int frame_create(struct frame **out, const struct ypk_dataset *dataset, const st
         return error_set(error, ERR_MEMORY, "out of memory for a worker");
     f->dataset = dataset;
     f->options = *options;
+    f->level = level;
     f->convert = convert_for(level);
     f->hsv_row = hsv_row_for(level);
     f->row_bytes = align_up(options->frame_side + READ_SLACK, STRIDE_ALIGNMENT);
@@ -168,17 +170,15 @@ static int choose_eighths(const struct record_image *image, struct size_px size)
     return eighths;
 }
 
-/* Decodes into the frame's scratch, at a size of at least `size`. */
+/* Decodes into the frame's scratch, at 1/8 … 8/8 of its size. */
 static int decode_pixels(struct frame *f, struct pixels *out, const struct record_image *image, struct span payload,
-                         int channels, struct size_px size, struct error *error) {
+                         int channels, int eighths, struct error *error) {
     struct codec *codec = decoder_codec(f->decoder);
-    bool fast = f->options.fast && image->codec == CODEC_JPEG;
-    int eighths = fast ? choose_eighths(image, size) : 8;
     *out = (struct pixels){
         f->pixels.data,    0, jpeg_scaled_side(image->width, eighths), jpeg_scaled_side(image->height, eighths),
         (uint8_t)channels, 8};
     out->stride = (size_t)out->width * (size_t)channels;
-    if (!fast)
+    if (!f->options.fast || image->codec != CODEC_JPEG)
         return codec_decode(codec, image, payload, out, error);
     int rc = jpeg_decode_fast(codec_jpeg(codec), payload, out, image->flags & IMAGE_GRAY, error);
     return rc == 0 || rc == ERR_MEMORY ? rc : (error->code = ERR_CORRUPT);
@@ -196,6 +196,15 @@ static bool borrow_planes(const struct frame *f, struct picture_planes *out, con
     return true;
 }
 
+/* Planes of an image, one after the other, at the size wanted. */
+static void resize_all(struct frame *f, uint8_t *const planes[3], const struct picture_planes *out, int count,
+                       const uint8_t *const from[3], const struct record_image *image, struct size_px size) {
+    for (int p = 0; p < count; p++) {
+        struct pixels plane = {(uint8_t *)(uintptr_t)from[p], image->width, image->width, image->height, 1, 8};
+        resize_planes(f->resize, &planes[p], out->stride, (int)size.width, (int)size.height, &plane);
+    }
+}
+
 /* The `count` planes of a picture from those that are stored, resampled if they have to be. */
 static void load_stored(struct frame *f, struct picture_planes *out, int count, const struct codec_planes *stored,
                         const struct record_image *image, struct span payload, uint64_t sample, struct size_px size,
@@ -204,10 +213,49 @@ static void load_stored(struct frame *f, struct picture_planes *out, int count, 
     if (borrow_planes(f, out, stored, image, payload, sample, size))
         return;
     take_memory(planes, out, count, size, next);
-    for (int p = 0; p < count; p++) {
-        struct pixels plane = {(uint8_t *)(uintptr_t)stored->plane[p], image->width, image->width, image->height, 1, 8};
-        resize_planes(f->resize, &planes[p], out->stride, (int)size.width, (int)size.height, &plane);
+    resize_all(f, planes, out, count, stored->plane, image, size);
+}
+
+/* A JPEG straight to its planes, or to scratch and from there resized. *loaded is false if it has to be decoded as pixels. */
+static int load_planes(struct frame *f, uint8_t *const planes[3], const struct picture_planes *out, bool *loaded,
+                       int count, const struct record_image *image, struct span payload, struct size_px size,
+                       uint64_t *mark, struct error *error) {
+    const bool resized = image->width != size.width || image->height != size.height;
+    const size_t plane = (size_t)image->width * image->height;
+    struct jpeg_planes to = {{planes[0], planes[1], planes[2]}, out->stride, image->width, image->height, count};
+    if (resized) {
+        to.stride = image->width;
+        for (int p = 0; p < count; p++)
+            to.plane[p] = f->pixels.data + (size_t)p * plane;
     }
+    int rc = jpeg_decode_planes(codec_jpeg(decoder_codec(f->decoder)), &to, loaded, payload, f->level, error);
+    if (rc != 0 || !*loaded)
+        return rc;
+    lap(&f->times.decode, mark);
+    if (resized)
+        resize_all(f, planes, out, count, (const uint8_t *const *)to.plane, image, size);
+    return 0;
+}
+
+/* The `count` planes of a picture that has to be decoded. */
+static int load_decoded(struct frame *f, struct picture_planes *out, int count, const struct record_image *image,
+                        struct span payload, struct size_px size, uint8_t **next, uint64_t *mark, struct error *error) {
+    const int eighths = f->options.fast && image->codec == CODEC_JPEG ? choose_eighths(image, size) : 8;
+    uint8_t *planes[3] = {NULL};
+    bool loaded = false;
+    int rc = 0;
+
+    take_memory(planes, out, count, size, next);
+    if (image->codec == CODEC_JPEG && eighths == 8)
+        rc = load_planes(f, planes, out, &loaded, count, image, payload, size, mark, error);
+    if (rc != 0 || loaded)
+        return rc;
+    struct pixels p;
+    rc = decode_pixels(f, &p, image, payload, count, eighths, error);
+    lap(&f->times.decode, mark);
+    if (rc == 0)
+        resize_planes(f->resize, planes, out->stride, (int)size.width, (int)size.height, &p);
+    return rc;
 }
 
 /* One image of a sample at the size wanted. `next` is the picture's free memory. */
@@ -229,13 +277,7 @@ static int load_image(struct frame *f, uint64_t sample, int modality, struct pic
         lap(&f->times.decode, &mark);
         load_stored(f, out, count, &stored, &image, payload, sample, size, next);
     } else if (rc == 0) {
-        struct pixels p;
-        uint8_t *planes[3];
-        rc = decode_pixels(f, &p, &image, payload, count, size, error);
-        lap(&f->times.decode, &mark);
-        take_memory(planes, out, count, size, next);
-        if (rc == 0)
-            resize_planes(f->resize, planes, out->stride, (int)size.width, (int)size.height, &p);
+        rc = load_decoded(f, out, count, &image, payload, size, next, &mark, error);
     }
     if (rc != 0) {
         decoder_name_sample(f->decoder, sample, error);
