@@ -800,7 +800,6 @@ static void free_held(struct transfer *t, struct device_slot *d) {
     } else {
         d->slot.state = SLOT_FREE;
         pthread_cond_signal(&t->freed);
-        pthread_cond_broadcast(&t->sent);
     }
     leave(t);
 }

@@ -76,6 +76,8 @@ Test(loader_memory, nothing_is_allocated_in_the_steady_state) {
     o.dtype = YPK_F16;
     o.layout = YPK_NHWC;
     assert_allocates_nothing(&o, "everything");
+    o.device = "host";
+    assert_allocates_nothing(&o, "everything, to a device");
     o = endless_options();
     o.mode = YPK_EVAL;
     o.rect = 1;
