@@ -30,7 +30,7 @@ PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_place pair_
 READER = api_error staged dataset decoder random permutation matrix placement boxes plan plan_options plan_state \
          resize resize_rows warp warp_rows axis_rows hsv infrared convert frame window slot loader_options row_maker \
          balance tuning workers transfer loader dlpack thread device device_host device_cuda_$(if $(HAVE_CUDA),load,absent)
-READER_X86 = resize_rows_avx2 resize_rows_avx512 warp_rows_avx2 axis_rows_avx2 axis_rows_avx512 hsv_avx2 hsv_avx512 convert_avx2
+READER_X86 = resize_rows_avx2 resize_rows_avx512 warp_rows_avx2 axis_rows_avx2 axis_rows_avx512 hsv_avx2 hsv_avx512 convert_avx2 convert_avx512
 TOOLS = args dataset_args augment loader_args commands interrupt progress output summary splits tree synth font canvas png_out sheet \
         view_stored view_batch \
         export_label export_yaml cmd_pack cmd_check cmd_bench info_options cmd_info cmd_ls cmd_verify cmd_reindex cmd_merge cmd_export cmd_synth cmd_view \

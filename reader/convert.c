@@ -10,12 +10,6 @@ static void split(uint8_t *const planes[3], const uint8_t *interleaved, size_t c
             planes[c][i] = interleaved[3 * i + (size_t)c];
 }
 
-static void join(uint8_t *interleaved, const uint8_t *const planes[3], size_t count) {
-    for (size_t i = 0; i < count; i++)
-        for (int c = 0; c < 3; c++)
-            interleaved[3 * i + (size_t)c] = planes[c][i];
-}
-
 static void reverse(uint8_t *row, size_t count) {
     for (size_t i = 0; i < count / 2; i++) {
         const uint8_t left = row[i];
@@ -34,10 +28,12 @@ void convert_look_up_plain(uint8_t *row, size_t count, const uint8_t table[256])
         row[i] = table[row[i]];
 }
 
-const struct convert_rows convert_rows_plain = {split, join, reverse, blend, convert_look_up_plain};
+const struct convert_rows convert_rows_plain = {split, reverse, blend, convert_look_up_plain};
 
 const struct convert_rows *convert_for(enum cpu_level level) {
 #if defined(__x86_64__)
+    if (level >= CPU_AVX512)
+        return &convert_rows_avx512;
     if (level >= CPU_AVX2)
         return &convert_rows_avx2;
 #endif

@@ -11,9 +11,8 @@
 #include <stdint.h>
 
 struct convert_rows {
-    /* R,G,B interleaved to three planes, and back. */
+    /* R,G,B interleaved to three planes. */
     void (*split)(uint8_t *const planes[3], const uint8_t *interleaved, size_t count);
-    void (*join)(uint8_t *interleaved, const uint8_t *const planes[3], size_t count);
 
     /* Mirrors a row in place. */
     void (*reverse)(uint8_t *row, size_t count);
@@ -29,10 +28,14 @@ struct convert_rows {
 const struct convert_rows *convert_for(enum cpu_level level);
 
 /* The levels, for tests and for each other's last few pixels. */
-extern const struct convert_rows convert_rows_plain, convert_rows_avx2;
+extern const struct convert_rows convert_rows_plain, convert_rows_avx2, convert_rows_avx512;
 
-/* What every level looks up with: sixteen shuffles of AVX2 take as long as the loads. */
+/* What levels have in common. AVX2 looks up like plain code, since its sixteen shuffles take as long as the loads; the
+ * other three wait for memory, which AVX-512 makes no faster. */
 void convert_look_up_plain(uint8_t *row, size_t count, const uint8_t table[256]);
+void convert_split_avx2(uint8_t *const planes[3], const uint8_t *interleaved, size_t count);
+void convert_reverse_avx2(uint8_t *row, size_t count);
+void convert_blend_avx2(uint8_t *row, const uint8_t *other, size_t count, int32_t ratio);
 
 enum number_type { NUMBER_U8, NUMBER_F16, NUMBER_BF16, NUMBER_F32 };
 

@@ -26,7 +26,7 @@ static inline __m256i pick3(__m256i a, __m256i b, __m256i c, __m128i from_a, __m
 }
 
 /* 32 pixels at a time, 16 in each half of the registers. */
-static void split(uint8_t *const planes[3], const uint8_t *interleaved, size_t count) {
+void convert_split_avx2(uint8_t *const planes[3], const uint8_t *interleaved, size_t count) {
     size_t i = 0;
     for (; i + 32 <= count; i += 32) {
         const uint8_t *const p = interleaved + 3 * i;
@@ -45,39 +45,12 @@ static void split(uint8_t *const planes[3], const uint8_t *interleaved, size_t c
     convert_rows_plain.split(rest, interleaved + 3 * i, count - i);
 }
 
-static inline void store_lanes(uint8_t *low, uint8_t *high, __m256i v) {
-    _mm_storeu_si128((__m128i *)(void *)low, _mm256_castsi256_si128(v));
-    _mm_storeu_si128((__m128i *)(void *)high, _mm256_extracti128_si256(v, 1));
-}
-
-static void join(uint8_t *interleaved, const uint8_t *const planes[3], size_t count) {
-    size_t i = 0;
-    for (; i + 32 <= count; i += 32) {
-        uint8_t *const p = interleaved + 3 * i;
-        const __m256i r = load256(planes[0] + i), g = load256(planes[1] + i), b = load256(planes[2] + i);
-        store_lanes(p, p + 48,
-                    pick3(r, g, b, _mm_setr_epi8(0, X, X, 1, X, X, 2, X, X, 3, X, X, 4, X, X, 5),
-                          _mm_setr_epi8(X, 0, X, X, 1, X, X, 2, X, X, 3, X, X, 4, X, X),
-                          _mm_setr_epi8(X, X, 0, X, X, 1, X, X, 2, X, X, 3, X, X, 4, X)));
-        store_lanes(p + 16, p + 64,
-                    pick3(r, g, b, _mm_setr_epi8(X, X, 6, X, X, 7, X, X, 8, X, X, 9, X, X, 10, X),
-                          _mm_setr_epi8(5, X, X, 6, X, X, 7, X, X, 8, X, X, 9, X, X, 10),
-                          _mm_setr_epi8(X, 5, X, X, 6, X, X, 7, X, X, 8, X, X, 9, X, X)));
-        store_lanes(p + 32, p + 80,
-                    pick3(r, g, b, _mm_setr_epi8(X, 11, X, X, 12, X, X, 13, X, X, 14, X, X, 15, X, X),
-                          _mm_setr_epi8(X, X, 11, X, X, 12, X, X, 13, X, X, 14, X, X, 15, X),
-                          _mm_setr_epi8(10, X, X, 11, X, X, 12, X, X, 13, X, X, 14, X, X, 15)));
-    }
-    const uint8_t *const rest[3] = {planes[0] + i, planes[1] + i, planes[2] + i};
-    convert_rows_plain.join(interleaved + 3 * i, rest, count - i);
-}
-
 static inline __m256i mirrored(__m256i v) {
     const __m128i order = _mm_setr_epi8(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     return _mm256_permute4x64_epi64(_mm256_shuffle_epi8(v, both(order)), 0x4e);
 }
 
-static void reverse(uint8_t *row, size_t count) {
+void convert_reverse_avx2(uint8_t *row, size_t count) {
     size_t left = 0, right = count;
     for (; right - left >= 64; left += 32, right -= 32) {
         const __m256i a = load256(row + left), b = load256(row + right - 32);
@@ -94,7 +67,7 @@ static inline __m256i blend8(const uint8_t *row, const uint8_t *other, __m256i r
     return _mm256_srli_epi32(_mm256_add_epi32(_mm256_slli_epi32(b, 20), moved), 20);
 }
 
-static void blend(uint8_t *row, const uint8_t *other, size_t count, int32_t ratio) {
+void convert_blend_avx2(uint8_t *row, const uint8_t *other, size_t count, int32_t ratio) {
     const __m256i k = _mm256_set1_epi32(ratio);
     size_t i = 0;
     for (; i + 32 <= count; i += 32) {
@@ -107,4 +80,5 @@ static void blend(uint8_t *row, const uint8_t *other, size_t count, int32_t rati
     convert_rows_plain.blend(row + i, other + i, count - i, ratio);
 }
 
-const struct convert_rows convert_rows_avx2 = {split, join, reverse, blend, convert_look_up_plain};
+const struct convert_rows convert_rows_avx2 = {convert_split_avx2, convert_reverse_avx2, convert_blend_avx2,
+                                               convert_look_up_plain};

@@ -18,22 +18,20 @@ static uint8_t *random_bytes(uint32_t *state, size_t n) {
     return p;
 }
 
-Test(convert, split_and_join) {
+Test(convert, split) {
     uint32_t state = 1;
     for (enum cpu_level level = CPU_PLAIN; level <= cpu_level(); level++)
         for (size_t n = 0; n < LONGEST; n++) {
             const struct convert_rows *const rows = convert_for(level);
-            uint8_t *const in = random_bytes(&state, 3 * n), *const back = random_bytes(&state, 3 * n);
+            uint8_t *const in = random_bytes(&state, 3 * n);
             uint8_t *const r = random_bytes(&state, n), *const g = random_bytes(&state, n),
                            *const b = random_bytes(&state, n);
             uint8_t *const planes[3] = {r, g, b};
             rows->split(planes, in, n);
             for (size_t i = 0; i < n; i++)
-                cr_assert(r[i] == in[3 * i] && g[i] == in[3 * i + 1] && b[i] == in[3 * i + 2]);
-            const uint8_t *const parts[3] = {r, g, b};
-            rows->join(back, parts, n);
-            cr_assert_eq(memcmp(back, in, 3 * n), 0, "level %d, %zu pixels", (int)level, n);
-            free(in), free(back), free(r), free(g), free(b);
+                cr_assert(r[i] == in[3 * i] && g[i] == in[3 * i + 1] && b[i] == in[3 * i + 2], "level %d, %zu pixels",
+                          (int)level, n);
+            free(in), free(r), free(g), free(b);
         }
 }
 
