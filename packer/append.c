@@ -153,7 +153,7 @@ static int keep_new(struct split_source *split, const struct index_view *base, s
 /* Names what was not seen; unless nothing was: then the data set is another one, whose samples come to those that are there. */
 static int tell_gone(struct comparer *c, const char *split, const struct index_view *base, const bool *seen,
                      struct error *error) {
-    if (!memchr(seen, true, (size_t)base->sample_count))
+    if (!memchr(seen, 1, (size_t)base->sample_count))
         return 0;
     for (uint64_t row = 0; row < base->sample_count; row++) {
         struct index_sample there;

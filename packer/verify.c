@@ -490,7 +490,9 @@ static void compare_split(struct verifier *v, const char *name, const json_t *sa
 static void compare_manifest(struct verifier *v, json_t *manifest) {
     const char *name;
     json_t *says;
-    json_object_foreach(json_object_get(manifest, "splits"), name, says) compare_split(v, name, says, manifest);
+    json_object_foreach(json_object_get(manifest, "splits"), name, says) {
+        compare_split(v, name, says, manifest);
+    }
 }
 
 static int check_files(struct verifier *v, struct error *error) {

@@ -68,7 +68,9 @@ static void print_wanted(const json_t *ids) {
     json_t *id;
     if (json_array_size(ids) > 0)
         printf(", only class");
-    json_array_foreach(ids, i, id) printf("%s %lld", i > 0 ? "," : "", (long long)json_integer_value(id));
+    json_array_foreach(ids, i, id) {
+        printf("%s %lld", i > 0 ? "," : "", (long long)json_integer_value(id));
+    }
 }
 
 static void print_labels(const json_t *o, const char **label) {
