@@ -114,7 +114,7 @@ static void park_slot(struct ypk_loader *ld, struct slot *slot) {
     begin_change(ld);
     loader_close_slot(ld, &old);
     pthread_mutex_lock(&ld->mutex);
-    slot->memory = NULL;
+    *slot = (struct slot){.state = SLOT_PARKED};
     ld->tuning.slots--;
     end_change(ld);
 }

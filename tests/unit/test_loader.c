@@ -6,7 +6,9 @@
 #include "tiny_pack.h"
 
 #include <criterion/criterion.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 enum { SAMPLES = 53, GLOBAL_BATCH = 12, SIDE = 64, EPOCHS = 3 };
 
@@ -202,6 +204,44 @@ Test(loader, what_is_parked_gives_its_memory_back_and_can_be_had_again, .timeout
     cr_assert_eq(again.scratch_bytes, few.scratch_bytes);
     cr_assert_eq(again.window_pictures, many.window_pictures, "the window stays");
     loader_aim(loader, 2, 4);
+    ypk_loader_destroy(&loader);
+}
+
+static rlim_t address_space(void) {
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    cr_assert(f && fscanf(f, "%lu", &pages) == 1);
+    fclose(f);
+    return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
+Test(loader, an_addition_that_fails_is_not_made, .timeout = 60) {
+#if defined(__SANITIZE_ADDRESS__)
+    cr_skip("a sanitizer needs its own address space");
+#endif
+    ypk_loader_options o = small_options();
+    ypk_loader_stats before, stats;
+    ypk_batch b;
+    ypk_error error;
+    o.epochs = o.close_mosaic = 0;
+    o.image_size = 640; /* a slot is 29 MB */
+    o.workers = 1;
+    ypk_loader *loader = make(&o);
+    before = wait_until(loader, 1, 1 + (2 + GLOBAL_BATCH - 1) / GLOBAL_BATCH + 2);
+    struct rlimit wide, tight;
+    cr_assert_eq(getrlimit(RLIMIT_AS, &wide), 0);
+    tight = (struct rlimit){address_space() + (16 << 20), wide.rlim_max};
+    cr_assert_eq(setrlimit(RLIMIT_AS, &tight), 0);
+    loader_aim(loader, 1, before.slots + 2);
+    for (int i = 0; i < 8; i++) {
+        cr_assert_eq(ypk_loader_next(loader, &b, YPK_NO_STREAM, &error), YPK_OK, "%s", error.message);
+        ypk_batch_release(&b, YPK_NO_STREAM);
+    }
+    ypk_loader_get_stats(loader, &stats);
+    cr_assert_eq(stats.slots, before.slots);
+    cr_assert_eq(setrlimit(RLIMIT_AS, &wide), 0);
+    loader_aim(loader, 1, before.slots + 2);
+    wait_until(loader, 1, before.slots + 2);
     ypk_loader_destroy(&loader);
 }
 
