@@ -31,7 +31,7 @@ const struct convert_rows *convert_for(enum cpu_level level);
 extern const struct convert_rows convert_rows_plain, convert_rows_avx2, convert_rows_avx512;
 
 /* What levels have in common. AVX2 looks up like plain code, since its sixteen shuffles take as long as the loads; the
- * other three wait for memory, which AVX-512 makes no faster. */
+ * other three were measured to be no faster with AVX-512. */
 void convert_look_up_plain(uint8_t *row, size_t count, const uint8_t table[256]);
 void convert_split_avx2(uint8_t *const planes[3], const uint8_t *interleaved, size_t count);
 void convert_reverse_avx2(uint8_t *row, size_t count);
