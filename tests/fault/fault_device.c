@@ -102,7 +102,7 @@ static void check_fault(struct scene *s, enum sim_fault fault, uint64_t n) {
     FAULT_CHECK(fault == SIM_ONCE || rc != 0 || s->delivered == BATCHES, "nothing was said");
     FAULT_CHECK(sim_live() == 0, "%llu things are left", (unsigned long long)sim_live());
     FAULT_CHECK(sim_violations() == 0, "misuse");
-    if (__lsan_do_recoverable_leak_check && n % 16 == 0)
+    if (__lsan_do_recoverable_leak_check && n % 32 == 0)
         FAULT_CHECK(__lsan_do_recoverable_leak_check() == 0, "leak");
 }
 

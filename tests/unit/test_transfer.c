@@ -8,6 +8,7 @@
 
 #include <criterion/criterion.h>
 #include <sys/wait.h>
+#include <time.h>
 
 static struct tiny_pack pack;
 static ypk_dataset *dataset;
@@ -123,8 +124,8 @@ static void assert_nothing_left(void) {
 
 Test(transfer, same_bytes_from_slow_streams, .timeout = 120) {
     ypk_loader_options o = small_options();
-    begin_slow();
-    for (o.dtype = YPK_U8; o.dtype <= YPK_F16; o.dtype++)
+    sim_begin(&(struct sim_options){.seed = 2, .delay_us = 300, .delay_chance = 8});
+    for (o.dtype = YPK_U8; o.dtype <= YPK_F32; o.dtype++)
         for (o.layout = YPK_NCHW; o.layout <= YPK_NHWC; o.layout++)
             for (o.channels = YPK_CHANNELS_RGB; o.channels <= YPK_CHANNELS_TWO; o.channels++) {
                 ypk_loader *here = make(&o), *there = make_on_sim(&o, 1);
@@ -266,6 +267,54 @@ Test(transfer, a_lost_device_is_said_at_once_and_for_ever) {
     ypk_loader_destroy(&loader);
     ypk_batch_release(&held[1], NULL);
     assert_nothing_left();
+}
+
+static void work_for_a_while(void *arg, bool lost) {
+    struct timespec t = {0, 12000000};
+    (void)arg, (void)lost;
+    nanosleep(&t, NULL);
+}
+
+/* Copies of 4 ms on the average, and a step of nothing or of 12 ms. */
+static ypk_loader_stats measure(bool slow_step, void *stream) {
+    ypk_loader_options o = small_options();
+    ypk_loader_stats stats;
+    ypk_error error;
+    ypk_batch b;
+    o.epochs = 0;
+    o.close_mosaic = 0;
+    o.batch = 1;
+    o.prefetch = 4;
+    sim_begin(&(struct sim_options){.seed = 1, .delay_us = 8000, .delay_chance = 1});
+    ypk_loader *loader = make_on_sim(&o, 0);
+    for (int i = 0; i < 80; i++) {
+        cr_assert_eq(ypk_loader_next(loader, &b, stream, &error), YPK_OK, "%s", error.message);
+        if (slow_step && stream == NULL)
+            sim_launch(0, NULL, work_for_a_while, NULL);
+        else if (slow_step)
+            work_for_a_while(NULL, false);
+        ypk_batch_release(&b, stream);
+    }
+    sim_finish(0, NULL);
+    ypk_loader_get_stats(loader, &stats);
+    ypk_loader_destroy(&loader);
+    assert_nothing_left();
+    return stats;
+}
+
+Test(transfer, what_bounds_the_rate_is_seen, .timeout = 60) {
+    for (int i = 0; i < 2; i++) {
+        void *stream = i ? NULL : YPK_NO_STREAM;
+        ypk_loader_stats s = measure(false, stream);
+        cr_assert_str_eq(s.verdict, "transfer-bound", "%s, %g s of %g", s.verdict, s.stream_wait_seconds, s.seconds);
+        cr_assert(s.copy_overlap < 0.5 && s.copy_seconds > 0.5 * s.seconds, "%g", s.copy_overlap);
+        cr_assert_gt(stream == NULL ? s.stream_wait_seconds : s.wait_seconds, 0.5 * s.seconds);
+        cr_assert_eq(s.stream_wait_seconds > 0, stream == NULL);
+        cr_assert_gt(s.copy_bytes, 79 * 64 * 64 * 4);
+        s = measure(true, stream);
+        cr_assert(s.copy_overlap > 0.8, "%g", s.copy_overlap);
+        cr_assert_lt(stream == NULL ? s.stream_wait_seconds : s.wait_seconds, 0.2 * s.seconds);
+    }
 }
 
 Test(transfer, memory_that_cannot_be_locked_is_used_all_the_same) {
