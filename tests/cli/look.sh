@@ -111,6 +111,8 @@ expect 0 "$YOLOPACK" view "$pack" -o "$work/hyp.png" --train -e 3 -p 6 --batch 4
 says err "not taken from it: epochs (--epochs), close_mosaic (--close-mosaic), lr0, erasing"
 says out ", args.yaml, mosaic=0;"
 expect 0 "$YOLOPACK" bench "$pack" --batch 4 --imgsz 128 --seconds 1 --augment mosaic=0.5 --json
+expect 0 "$YOLOPACK" bench "$pack" --batch 4 --imgsz 128 --seconds 1 --drop-behind --json
+json 'd["resident_bytes"]["anonymous"] > 0 and set(d["resident_bytes"]) == {"anonymous", "file", "shared"}'
 expect 2 "$YOLOPACK" bench "$pack" --batch 4 --imgsz 128 --seconds 1 --augment degrees=200
 says err "degrees is 200: it must be 0 to 180"
 expect 2 "$YOLOPACK" tune "$pack" --batch 4 --imgsz 128 --seconds 1 --augment mosiac=0
