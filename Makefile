@@ -27,7 +27,7 @@ PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_place pair_
          source_image source_jpeg source_png $(SOURCE_TIFF) $(SOURCE_WEBP) $(SOURCE_BMP) normalise intake shard pipeline \
          publish manifest pack_manifest class_names select part pack_split packed append pack merge verify stray compare reindex \
          lease stage_copy stage
-READER = api_error staged dataset decoder random permutation matrix placement boxes plan plan_options plan_state \
+READER = api_error staged dataset decoder random permutation matrix placement oriented boxes plan plan_options plan_state \
          resize resize_rows warp warp_rows axis_rows hsv infrared convert frame window slot loader_options row_maker \
          balance tuning workers transfer loader dlpack thread device device_host device_cuda_$(if $(HAVE_CUDA),load,absent)
 READER_X86 = resize_rows_avx2 resize_rows_avx512 warp_rows_avx2 axis_rows_avx2 axis_rows_avx512 hsv_avx2 hsv_avx512 convert_avx2 convert_avx512
