@@ -827,6 +827,14 @@ const char *transfer_device(const struct transfer *t) {
     return t->name;
 }
 
+double transfer_starved_seconds(struct transfer *t) {
+    pthread_mutex_lock(&t->mutex);
+    double seconds =
+        t->sums.stalls > 0 ? t->sums.stream_wait - t->sums.stream_late : t->sums.host_wait - t->sums.host_late;
+    pthread_mutex_unlock(&t->mutex);
+    return seconds;
+}
+
 /* Streams that were seen waiting say more than the thread, which runs ahead of them. */
 void transfer_get_stats(struct transfer *t, ypk_loader_stats *out, const char **verdict) {
     pthread_mutex_lock(&t->mutex);

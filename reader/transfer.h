@@ -72,6 +72,10 @@ bool transfer_release(struct slot *slot, void *stream);
 /* Sets what is told of the device, and adds the consumer's waiting. *verdict: static, or NULL if it is up to the workers. */
 void transfer_get_stats(struct transfer *transfer, ypk_loader_stats *out, const char **verdict);
 
+/* How long the consumer waited for what the workers had not made yet: its streams if they were seen waiting, else its thread
+ * (which, where it runs ahead of its streams, waits for the device to follow). */
+double transfer_starved_seconds(struct transfer *transfer);
+
 /* "cuda:0" */
 const char *transfer_device(const struct transfer *transfer);
 

@@ -152,15 +152,6 @@ bool tuning_parks(struct worker *w) {
 
 /* ---- looks ----------------------------------------------------------------------------------------------------------- */
 
-/* How long the consumer waited so far: its thread, or its streams if it runs ahead of them. The mutex is not held. */
-static double device_wait(const struct ypk_loader *ld) {
-    ypk_loader_stats s = {0};
-    const char *verdict;
-    if (ld->transfer)
-        transfer_get_stats(ld->transfer, &s, &verdict);
-    return s.stream_wait_seconds > s.wait_seconds ? s.stream_wait_seconds : s.wait_seconds;
-}
-
 static void count_from_here(struct ypk_loader *ld, uint64_t now) {
     struct tuning *t = &ld->tuning;
     t->rows = 0;
@@ -221,7 +212,7 @@ static void look(struct ypk_loader *ld, uint64_t now) {
     };
     count_from_here(ld, now);
     begin_change(ld);
-    double wait = sight.wait + device_wait(ld);
+    double wait = sight.wait + (ld->transfer ? transfer_starved_seconds(ld->transfer) : 0);
     sight.wait = wait - t->look_wait;
     struct memory_room room;
     memory_room(&room, "");
