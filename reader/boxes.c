@@ -2,6 +2,8 @@
 
 #include "matrix.h"
 
+#include <string.h>
+
 #define LEAST_SIDE_PX 2.0
 #define LEAST_AREA 0.10
 #define LEAST_AREA_POLYGON 0.01
@@ -29,7 +31,7 @@ static void clip(struct box *box, double width, double height) {
     box->y2 = clamp(box->y2, height);
 }
 
-static double area(const struct box *box) {
+static double box_area(const struct box *box) {
     return (box->x2 - box->x1) * (box->y2 - box->y1);
 }
 
@@ -61,7 +63,7 @@ static void bounds_add(struct bounds *b, double x, double y) {
     b->y2 = higher(b->y2, y);
 }
 
-static struct bounds moved_corners(const double m[9], const struct box *box) {
+static struct bounds moved_box(const double m[9], const struct box *box) {
     const double corners[4][2] = {{box->x1, box->y1}, {box->x2, box->y2}, {box->x1, box->y2}, {box->x2, box->y1}};
     struct bounds bounds = {.any = false};
     for (int i = 0; i < 4; i++) {
@@ -196,7 +198,67 @@ static struct bounds moved_outline(const struct path *path, const struct box_sou
     return inside.bounds;
 }
 
+/* ---- key points --------------------------------------------------------------------------------------------------- */
+
+/* A point that has left the picture is not visible any more, and lies on its edge. */
+static void clip_point(float point[3], double x, double y, const struct area *limit) {
+    if (!(x >= limit->x1 && y >= limit->y1 && x <= limit->x2 && y <= limit->y2)) {
+        point[2] = 0;
+    }
+    point[0] = (float)higher(limit->x1, lower(x, limit->x2));
+    point[1] = (float)higher(limit->y1, lower(y, limit->y2));
+}
+
+static void move_keypoint(float out[3], const struct path *path, double x, double y) {
+    const struct area canvas = {0, 0, path->canvas.width, path->canvas.height},
+                      frame = {0, 0, path->width, path->height};
+    if (path->mosaic) {
+        clip_point(out, x, y, &canvas);
+        x = clamp(x, canvas.x2);
+        y = clamp(y, canvas.y2);
+    }
+    move(path->matrix, &x, &y);
+    clip_point(out, x, y, &frame);
+}
+
+/* The point that comes to be number `k`, once the flips have exchanged left and right. */
+static uint32_t flipped_from(const struct boxes *out, const struct recipe *recipe, uint32_t k) {
+    for (int flips = recipe->flip_vertical + recipe->flip_horizontal; out->flip_index && flips > 0; flips--) {
+        k = out->flip_index[k];
+    }
+    return k;
+}
+
+static void build_keypoints(struct boxes *out, size_t at, const struct recipe *recipe, const struct path *path,
+                            const struct box_source *source, const float *points, uint32_t point_count) {
+    for (uint32_t k = 0; k < out->points_per_label; k++) {
+        float *point = out->points[at * out->points_per_label + k];
+        uint32_t from = flipped_from(out, recipe, k);
+        double x, y;
+        point[0] = point[1] = point[2] = 0;
+        if (from >= point_count) {
+            continue; /* only a forged index has labels with fewer */
+        }
+        canvas_point(path, source, points, from, &x, &y);
+        point[2] = source->point_dims == 3 ? points[(size_t)from * 3 + 2] : 1;
+        if (recipe->augment) {
+            move_keypoint(point, path, x, y);
+        } else {
+            point[0] = (float)x;
+            point[1] = (float)y;
+        }
+    }
+}
+
 /* ---- one tile, one layer ----------------------------------------------------------------------------------------- */
+
+/* What is built, so far. */
+struct builder {
+    struct boxes *out;
+    struct box *boxes; /* [count] */
+    size_t count;
+    const struct recipe *recipe;
+};
 
 static struct box canvas_box(const struct path *path, const struct index_label *label) {
     double width = path->loaded.width, height = path->loaded.height;
@@ -208,62 +270,97 @@ static struct box canvas_box(const struct path *path, const struct index_label *
                         .class_id = label->class_id};
 }
 
+static void canvas_corners(struct corners *out, const struct path *path, const struct box_source *source,
+                           const struct box *box, const float *points, uint32_t point_count) {
+    *out = (struct corners){{box->x1, box->x2, box->x2, box->x1}, {box->y1, box->y1, box->y2, box->y2}};
+    for (uint32_t i = 0; points && point_count == 4 && i < 4; i++) {
+        canvas_point(path, source, points, i, &out->x[i], &out->y[i]);
+    }
+}
+
+/* Cuts an oriented box to width x height; `box` becomes the bounds of what is left. */
+static void clip_corners(struct corners *corners, struct box *box, double width, double height) {
+    struct area visible = corners_clip(corners, &(struct area){0, 0, width, height});
+    *box = (struct box){visible.x1, visible.y1, visible.x2, visible.y2, box->class_id, true};
+}
+
 static bool is_kept(const struct box *old, const struct box *moved, double scale, double least_area) {
     double width = moved->x2 - moved->x1, height = moved->y2 - moved->y1;
     double aspect = higher(width / (height + NO_DIVISION_BY_ZERO), height / (width + NO_DIVISION_BY_ZERO));
     return width > LEAST_SIDE_PX && height > LEAST_SIDE_PX && aspect < LARGEST_ASPECT &&
-           width * height / (area(old) * scale * scale + NO_DIVISION_BY_ZERO) > least_area;
+           width * height / (box_area(old) * scale * scale + NO_DIVISION_BY_ZERO) > least_area;
 }
 
-/* Moves one label; false if it is left out. */
-static bool move_label(struct box *out, const struct path *path, const struct box_source *source,
-                       const struct index_label *label, const float *points) {
-    struct box old = canvas_box(path, label);
+/* Moves an oriented box; false if it is left out. */
+static bool move_oriented(struct box *box, struct corners *corners, const struct path *path) {
+    struct box old = *box;
+    if (path->mosaic) {
+        clip_corners(corners, &old, path->canvas.width, path->canvas.height);
+        if (!(box_area(&old) > 0)) {
+            return false;
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        move(path->matrix, &corners->x[i], &corners->y[i]);
+    }
+    clip_corners(corners, box, path->width, path->height);
+    return is_kept(&old, box, path->scale, LEAST_AREA_POLYGON);
+}
+
+/* Moves a box; false if it is left out. */
+static bool move_upright(struct box *box, const struct path *path, const struct box_source *source,
+                         const struct index_label *label, const float *points) {
+    struct box old = *box;
     if (path->mosaic) {
         clip(&old, path->canvas.width, path->canvas.height);
-        if (!(area(&old) > 0)) {
+        if (!(box_area(&old) > 0)) {
             return false;
         }
     }
     bool polygon = source->polygons && label->point_count >= 3;
     struct bounds bounds =
-        polygon ? moved_outline(path, source, points, label->point_count) : moved_corners(path->matrix, &old);
-    *out = (struct box){bounds.x1, bounds.y1, bounds.x2, bounds.y2, old.class_id, polygon};
-    clip(out, path->width, path->height);
-    return is_kept(&old, out, path->scale, polygon ? LEAST_AREA_POLYGON : LEAST_AREA);
+        polygon ? moved_outline(path, source, points, label->point_count) : moved_box(path->matrix, &old);
+    *box = (struct box){bounds.x1, bounds.y1, bounds.x2, bounds.y2, old.class_id, polygon};
+    clip(box, path->width, path->height);
+    return is_kept(&old, box, path->scale, polygon ? LEAST_AREA_POLYGON : LEAST_AREA);
 }
 
-static size_t build_tile(struct box *out, const struct path *path, const struct box_source *source, bool augment) {
-    size_t count = 0;
-    const float *points = source->points;
-    for (uint32_t i = 0; i < source->label_count; i++) {
-        const struct index_label *label = &source->labels[i];
-        if (!augment) {
-            out[count++] = canvas_box(path, label);
-        } else if (move_label(&out[count], path, source, label, points)) {
-            count++;
-        }
-        points += source->points ? (size_t)label->point_count * source->point_dims : 0;
+static void build_label(struct builder *b, const struct path *path, const struct box_source *source,
+                        const struct index_label *label, const float *points) {
+    struct box *box = &b->boxes[b->count];
+    struct corners *corners = b->out->corners ? &b->out->corners[b->count] : NULL;
+    bool augment = b->recipe->augment;
+    *box = canvas_box(path, label);
+    if (corners) {
+        canvas_corners(corners, path, source, box, points, label->point_count);
     }
-    return count;
+    if (augment && !(corners ? move_oriented(box, corners, path) : move_upright(box, path, source, label, points))) {
+        return;
+    }
+    if (b->out->points) {
+        build_keypoints(b->out, b->count, b->recipe, path, source, points, label->point_count);
+    }
+    b->count++;
 }
 
-static size_t build_layer(struct box *out, const struct recipe *recipe, int role, const struct box_sources *sources) {
-    const struct recipe_layer *layer = &recipe->layers[role];
-    size_t count = 0;
+static void build_layer(struct builder *b, int role, const struct box_sources *sources) {
+    const struct recipe_layer *layer = &b->recipe->layers[role];
     for (unsigned tile = 0; tile < layer->tile_count; tile++) {
         const struct box_source *source = &sources->tile[role][tile];
+        const float *points = source->points;
         struct path path = {.loaded = source->loaded,
-                            .canvas = canvas_size(recipe, layer),
-                            .place = place_tile(recipe, layer, tile, source->loaded),
+                            .canvas = canvas_size(b->recipe, layer),
+                            .place = place_tile(b->recipe, layer, tile, source->loaded),
                             .mosaic = layer->canvas == CANVAS_MOSAIC,
                             .scale = (double)layer->scale / RECIPE_ONE,
-                            .width = recipe->frame_width,
-                            .height = recipe->frame_height};
-        layer_matrix(path.matrix, recipe, layer, source->loaded);
-        count += build_tile(out + count, &path, source, recipe->augment);
+                            .width = b->recipe->frame_width,
+                            .height = b->recipe->frame_height};
+        layer_matrix(path.matrix, b->recipe, layer, source->loaded);
+        for (uint32_t i = 0; i < source->label_count; i++) {
+            build_label(b, &path, source, &source->labels[i], points);
+            points += points ? (size_t)source->labels[i].point_count * source->point_dims : 0;
+        }
     }
-    return count;
 }
 
 /* ---- cutmix ------------------------------------------------------------------------------------------------------ */
@@ -304,63 +401,113 @@ static bool any_polygon(const struct box *boxes, size_t count) {
     return false;
 }
 
-/* Keeps those of the partner's boxes that lie in the cut with `least` of their area, clipped to it. */
-static size_t keep_in_cut(struct box *boxes, size_t count, const struct recipe_area *cut, double least) {
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct box box = boxes[i];
-        double inside = overlap(cut, &box);
-        if (inside > 0 && inside >= least * area(&box)) {
-            box.x1 = higher(box.x1, cut->x1);
-            box.y1 = higher(box.y1, cut->y1);
-            box.x2 = lower(box.x2, cut->x2);
-            box.y2 = lower(box.y2, cut->y2);
-            boxes[kept++] = box;
-        }
+/* Clips what is in place `at` to the cut, and puts it in place `to`; false if the cut shows nothing of an oriented box. */
+static bool move_into_cut(const struct builder *b, size_t to, size_t at, const struct recipe_area *cut) {
+    const struct area limit = {cut->x1, cut->y1, cut->x2, cut->y2};
+    const struct boxes *out = b->out;
+    struct box *box = &b->boxes[to];
+    *box = b->boxes[at];
+    if (out->corners) {
+        out->corners[to] = out->corners[at];
+        struct area visible = corners_clip(&out->corners[to], &limit);
+        return visible.x2 > visible.x1 && visible.y2 > visible.y1;
     }
-    return kept;
+    box->x1 = higher(box->x1, limit.x1);
+    box->y1 = higher(box->y1, limit.y1);
+    box->x2 = lower(box->x2, limit.x2);
+    box->y2 = lower(box->y2, limit.y2);
+    for (uint32_t k = 0; out->points && k < out->points_per_label; k++) {
+        float *point = out->points[to * out->points_per_label + k];
+        memcpy(point, out->points[at * out->points_per_label + k], sizeof *out->points);
+        clip_point(point, point[0], point[1], &limit);
+    }
+    return true;
 }
 
-/* `boxes` holds `count` so far, and room for the partner's. Returns the new count, and says where the cut is. */
-static size_t build_cutmix(struct boxes *out, struct box *boxes, size_t count, const struct recipe *recipe,
-                           const struct box_sources *sources) {
-    struct recipe_area cut = choose_area(recipe, boxes, count);
-    double least = any_polygon(boxes, count) ? LEAST_AREA_IN_CUT_POLYGON : LEAST_AREA_IN_CUT;
-    size_t partner_count = build_layer(boxes + count, recipe, LAYER_CUTMIX, sources);
-    size_t kept = keep_in_cut(boxes + count, partner_count, &cut, least);
-    if (kept > 0) {
-        out->cut = cut;
+/* Keeps those from place `first` on that lie in the cut with `least` of their area. Returns whether there are any. */
+static bool keep_in_cut(struct builder *b, size_t first, const struct recipe_area *cut, double least) {
+    size_t end = b->count;
+    bool any = false;
+    b->count = first;
+    for (size_t i = first; i < end; i++) {
+        double inside = overlap(cut, &b->boxes[i]);
+        if (inside > 0 && inside >= least * box_area(&b->boxes[i])) {
+            b->count += move_into_cut(b, b->count, i, cut);
+            any = true;
+        }
     }
-    return count + kept;
+    return any;
+}
+
+static void build_cutmix(struct builder *b, const struct box_sources *sources) {
+    struct recipe_area cut = choose_area(b->recipe, b->boxes, b->count);
+    double least = any_polygon(b->boxes, b->count) ? LEAST_AREA_IN_CUT_POLYGON : LEAST_AREA_IN_CUT;
+    size_t before = b->count;
+    build_layer(b, LAYER_CUTMIX, sources);
+    if (keep_in_cut(b, before, &cut, least)) {
+        b->out->cut = cut;
+    }
 }
 
 /* ---- the sample -------------------------------------------------------------------------------------------------- */
 
-static void write_boxes(struct boxes *out, const struct box *boxes, size_t count, const struct recipe *recipe) {
+static void write_upright(float xywh[4], const struct box *box, const struct recipe *recipe) {
     double width = recipe->frame_width, height = recipe->frame_height;
-    for (size_t i = 0; i < count; i++) {
-        const struct box *box = &boxes[i];
-        double x = (box->x1 + box->x2) / 2 / width, y = (box->y1 + box->y2) / 2 / height;
-        out->class_id[i] = box->class_id;
-        out->xywh[i][0] = (float)(recipe->flip_horizontal ? 1 - x : x);
-        out->xywh[i][1] = (float)(recipe->flip_vertical ? 1 - y : y);
-        out->xywh[i][2] = (float)((box->x2 - box->x1) / width);
-        out->xywh[i][3] = (float)((box->y2 - box->y1) / height);
+    double x = (box->x1 + box->x2) / 2 / width, y = (box->y1 + box->y2) / 2 / height;
+    xywh[0] = (float)(recipe->flip_horizontal ? 1 - x : x);
+    xywh[1] = (float)(recipe->flip_vertical ? 1 - y : y);
+    xywh[2] = (float)((box->x2 - box->x1) / width);
+    xywh[3] = (float)((box->y2 - box->y1) / height);
+}
+
+static void write_oriented(float xywh[4], float *rotation, struct corners *corners, const struct recipe *recipe) {
+    double width = recipe->frame_width, height = recipe->frame_height;
+    for (int i = 0; i < 4; i++) {
+        corners->x[i] = recipe->flip_horizontal ? width - corners->x[i] : corners->x[i];
+        corners->y[i] = recipe->flip_vertical ? height - corners->y[i] : corners->y[i];
     }
-    out->count = count;
+    struct rotated_box box = corners_rectangle(corners);
+    xywh[0] = (float)(box.x / width);
+    xywh[1] = (float)(box.y / height);
+    xywh[2] = (float)(box.width / width);
+    xywh[3] = (float)(box.height / height);
+    *rotation = (float)box.rotation;
+}
+
+/* From px of the frame. */
+static void write_keypoint(float point[3], const struct recipe *recipe) {
+    double x = (double)point[0] / recipe->frame_width, y = (double)point[1] / recipe->frame_height;
+    point[0] = (float)(recipe->flip_horizontal ? 1 - x : x);
+    point[1] = (float)(recipe->flip_vertical ? 1 - y : y);
+}
+
+static void write_labels(const struct builder *b) {
+    struct boxes *out = b->out;
+    for (size_t i = 0; i < b->count; i++) {
+        out->class_id[i] = b->boxes[i].class_id;
+        if (out->corners) {
+            write_oriented(out->xywh[i], &out->rotation[i], &out->corners[i], b->recipe);
+        } else {
+            write_upright(out->xywh[i], &b->boxes[i], b->recipe);
+        }
+    }
+    for (size_t i = 0; out->points && i < b->count * out->points_per_label; i++) {
+        write_keypoint(out->points[i], b->recipe);
+    }
+    out->count = b->count;
 }
 
 void boxes_build(struct boxes *out, struct box *work, const struct recipe *recipe, const struct box_sources *sources) {
-    size_t count = 0;
+    struct builder b = {.out = out, .boxes = work, .recipe = recipe};
     out->cut = (struct recipe_area){0, 0, 0, 0};
     if (recipe_has_layer(recipe, LAYER_BASE)) {
-        count = build_layer(work, recipe, LAYER_BASE, sources);
+        build_layer(&b, LAYER_BASE, sources);
     }
     if (recipe_has_layer(recipe, LAYER_MIXUP)) {
-        count += build_layer(work + count, recipe, LAYER_MIXUP, sources);
+        build_layer(&b, LAYER_MIXUP, sources);
     }
     if (recipe_has_layer(recipe, LAYER_CUTMIX)) {
-        count = build_cutmix(out, work, count, recipe, sources);
+        build_cutmix(&b, sources);
     }
-    write_boxes(out, work, count, recipe);
+    write_labels(&b);
 }

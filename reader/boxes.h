@@ -11,6 +11,7 @@
 #define YPK_READER_BOXES_H
 
 #include "index.h"
+#include "oriented.h"
 #include "placement.h"
 #include "recipe.h"
 
@@ -36,19 +37,29 @@ struct box_sources {
 struct box {
     double x1, y1, x2, y2;
     float class_id;
-    bool polygon; /* from an outline */
+    bool polygon; /* from an outline or corners */
 };
 
 struct boxes {
-    float *class_id;        /* out: [count] */
-    float (*xywh)[4];       /* out: [count]: centre and size, of the output's width and height */
-    size_t count;           /* out */
-    struct recipe_area cut; /* out: where layer LAYER_CUTMIX shows, px in the frame; empty: nowhere */
+    float *class_id;  /* out: [count] */
+    float (*xywh)[4]; /* out: [count]: centre and size, of the output's width and height */
+    /* Out, if the points of the labels are corners of oriented boxes, else NULL: [count] radians. xywh is then of the
+     * rotated box. */
+    float *rotation;
+    /* Out, if they are key points, else NULL: [count][points_per_label]: x and y of the output's width and height,
+     * visibility. */
+    float (*points)[3];
+    uint32_t points_per_label;
+    /* [points_per_label]: a flip puts point flip_index[k] in place k. NULL: flips move points, and exchange none. */
+    const uint16_t *flip_index;
+    struct corners *corners; /* work space, with rotation; else NULL */
+    size_t count;            /* out */
+    struct recipe_area cut;  /* out: where layer LAYER_CUTMIX shows, px in the frame; empty: nowhere */
 };
 
 /*
- * Writes the boxes of the sample. class_id, xywh and `work` are the caller's and hold as many as all tiles together have
- * labels. Allocates nothing and cannot fail.
+ * Writes the boxes of the sample. The arrays of `out`, and `work`, are the caller's and hold as many as all tiles together
+ * have labels. Allocates nothing and cannot fail.
  *
  * With recipe->augment (training): a mosaic's boxes are clipped to its canvas, those without area left out; a moved box
  * is the bounding box of its four moved corners, clipped to the frame; a polygon's is that of its moved outline. Kept
@@ -61,6 +72,13 @@ struct boxes {
  * An outline's box is that of its part inside the frame (even-odd rule), corners of the frame that it covers included.
  * Where a mosaic's canvas cuts it, it is first sampled at OUTLINE_POINTS points (its corners, and others evenly spread
  * over the corners' numbers) that are clipped to the canvas one by one, as Ultralytics has it, so that boxes agree.
+ *
+ * An oriented box is four corners on its way. Where the canvas, the frame or the cut shows only a part of it, it becomes
+ * the rectangle in its own direction around that part (corners_clip()); filters judge the bounds of what is visible, by
+ * the limits of polygons. In the end it is the rectangle of least area around its corners, as in oriented.h.
+ *
+ * A key point outside the canvas, the frame or the cut gets visibility 0 and is moved to the edge; points without a
+ * visibility of their own begin with 1. Evaluation moves points and changes nothing else.
  */
 #define OUTLINE_POINTS 1000u
 void boxes_build(struct boxes *out, struct box *work, const struct recipe *recipe, const struct box_sources *sources);

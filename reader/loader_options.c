@@ -1,11 +1,14 @@
 #include "loader_options.h"
 
+#include "boxes.h"
 #include "cpus.h"
 #include "slot.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #define WORKERS_LIMIT 1024
 #define PREFETCH_MOST 8 /* or twice what it starts with, when it is automatic */
@@ -81,7 +84,40 @@ static int check_choices(const ypk_loader_options *o, struct error *error) {
     return 0;
 }
 
+static int copy_flip_index(struct loader_config *c, const ypk_loader_options *o, const struct index_view *index,
+                           struct error *error) {
+    const uint16_t *given = o->flip_index;
+    uint32_t points = index->meta.keypoint_count;
+    if (!given && o->flip_index_count == 0)
+        return 0;
+    if (points == 0)
+        return error_set(error, ERR_ARGUMENT, "option flip_index is for packs with key points, and this one has none");
+    if (!given || o->flip_index_count != points)
+        return error_set(error, ERR_ARGUMENT,
+                         "option flip_index has %u entries: labels of this pack have %u key points",
+                         given ? o->flip_index_count : 0, points);
+    for (uint32_t i = 0; i < points; i++)
+        if (given[i] >= points)
+            return error_set(error, ERR_ARGUMENT, "flip_index[%u] is %u: it is 0 to %u", i, given[i], points - 1);
+    uint16_t *copy = malloc(points * sizeof *copy);
+    if (!copy)
+        return error_set(error, ERR_MEMORY, "out of memory for the loader's options");
+    memcpy(copy, given, points * sizeof *copy);
+    c->options.flip_index = copy;
+    return 0;
+}
+
+/* Without an exchange of left and right, mirrored key points would have the wrong names: then nothing is mirrored. */
+static bool may_flip(const ypk_loader_options *o, const struct index_view *index) {
+    return index->meta.keypoint_count == 0 || o->flip_index != NULL;
+}
+
+static uint32_t flip_index_hash(const ypk_loader_options *o) {
+    return o->flip_index ? XXH32(o->flip_index, o->flip_index_count * sizeof *o->flip_index, 0) : 0;
+}
+
 static struct plan_options plan_options_from(const ypk_loader_options *o, const struct index_view *index) {
+    bool flips = may_flip(o, index);
     return (struct plan_options){
         .seed = o->seed,
         .sample_count = index->sample_count,
@@ -100,6 +136,7 @@ static struct plan_options plan_options_from(const ypk_loader_options *o, const 
         .hsv_on_ir = o->hsv_on_ir != 0,
         .ir_shift = o->ir_shift,
         .fast = o->fast != 0,
+        .flip_index = flip_index_hash(o),
         .mosaic = o->mosaic,
         .mixup = o->mixup,
         .cutmix = o->cutmix,
@@ -111,8 +148,8 @@ static struct plan_options plan_options_from(const ypk_loader_options *o, const 
         .hsv_h = o->hsv_h,
         .hsv_s = o->hsv_s,
         .hsv_v = o->hsv_v,
-        .flipud = o->flipud,
-        .fliplr = o->fliplr,
+        .flipud = flips ? o->flipud : 0,
+        .fliplr = flips ? o->fliplr : 0,
         .bgr = o->bgr,
         .multi_scale = o->multi_scale,
         .ir_gain = o->ir_gain,
@@ -168,14 +205,27 @@ static unsigned pictures_a_sample(const ypk_loader_options *o) {
     return train ? layer_count(o) * (o->mosaic > 0 ? RECIPE_TILES : 1) : 1;
 }
 
-static void fill_layout(struct loader_config *c, const struct ypk_dataset *dataset) {
+/* What a header says is not trusted: more labels than the index has cannot be, nor more points than a section holds. */
+static int fill_labels(struct batch_layout *layout, const ypk_loader_options *o, const struct index_view *index,
+                       struct error *error) {
+    uint64_t most = index->max_label_count < index->label_count ? index->max_label_count : index->label_count;
+    uint64_t labels = most * pictures_a_sample(o);
+    layout->points_per_label = index->meta.task == TASK_POSE ? index->meta.keypoint_count : 0;
+    layout->oriented = index->meta.task == TASK_OBB;
+    if (labels > UINT32_MAX || most * layout->points_per_label > UINT32_MAX)
+        return error_set(error, ERR_CORRUPT, "the index says that one sample has %" PRIu64 " labels of %u points", most,
+                         layout->points_per_label);
+    layout->row_labels = (uint32_t)labels;
+    return 0;
+}
+
+static void fill_layout(struct loader_config *c) {
     const ypk_loader_options *o = &c->options;
     c->layout.interleaved = o->layout == YPK_NHWC;
     c->layout.type = (enum number_type)o->dtype;
     c->layout.rows = o->batch;
     c->layout.whole = o->world > 1; /* one rank's last batch is just shorter; several keep their shape */
     c->layout.largest = plan_max_output(c->plan);
-    c->layout.row_labels = dataset->index.max_label_count * pictures_a_sample(o);
 
     uint32_t side =
         c->layout.largest.width > c->layout.largest.height ? c->layout.largest.width : c->layout.largest.height;
@@ -247,6 +297,11 @@ static int refuse_limit(const struct loader_memory *m, uint64_t limit, struct er
                      megabytes(m->scratch_bytes));
 }
 
+/* Work space of boxes_build(). */
+static size_t label_scratch_bytes(const struct batch_layout *l) {
+    return l->row_labels * (sizeof(struct box) + (l->oriented ? sizeof(struct corners) : 0));
+}
+
 /* The most that is of use, then less of what hurts least until the limit is kept. */
 static int plan_memory(struct loader_config *c, const struct ypk_dataset *dataset, struct error *error) {
     const ypk_loader_options *o = &c->options;
@@ -256,7 +311,7 @@ static int plan_memory(struct loader_config *c, const struct ypk_dataset *datase
 
     m->slot_bytes = slot_bytes(&c->layout);
     m->picture_bytes = frame_picture_bytes(&c->frame);
-    m->scratch_bytes = frame_scratch_bytes(dataset, &c->frame);
+    m->scratch_bytes = frame_scratch_bytes(dataset, &c->frame) + label_scratch_bytes(&c->layout);
     choose_counts(c);
     m->worker_pictures = need;
     m->pictures = depth * o->batch + m->workers * need;
@@ -283,20 +338,25 @@ int loader_config_init(struct loader_config *out, const struct ypk_dataset *data
         return error_set(error, ERR_ARGUMENT, "options.size is %zu, expected %zu: call ypk_loader_options_init()",
                          options->size, sizeof *options);
     out->options = *options;
+    out->options.flip_index = NULL; /* until it is copied: what is freed is our own */
     int rc = check_choices(options, error);
     if (rc == 0)
         rc = choose_channels(&out->layout, options, &dataset->index, error);
-    if (rc != 0)
-        return rc;
-    struct plan_options plan = plan_options_from(options, &dataset->index);
-    rc = plan_create(&out->plan, &plan, sample_shape, (void *)(uintptr_t)dataset, error);
-    if (rc != 0)
-        return rc;
-    fill_layout(out, dataset);
-    out->delivered = out->layout;
-    if (device)
-        send_bytes(out);
-    rc = plan_memory(out, dataset, error);
+    if (rc == 0)
+        rc = fill_labels(&out->layout, options, &dataset->index, error);
+    if (rc == 0)
+        rc = copy_flip_index(out, options, &dataset->index, error);
+    if (rc == 0) {
+        struct plan_options plan = plan_options_from(&out->options, &dataset->index);
+        rc = plan_create(&out->plan, &plan, sample_shape, (void *)(uintptr_t)dataset, error);
+    }
+    if (rc == 0) {
+        fill_layout(out);
+        out->delivered = out->layout;
+        if (device)
+            send_bytes(out);
+        rc = plan_memory(out, dataset, error);
+    }
     if (rc != 0)
         loader_config_deinit(out);
     return rc;
@@ -304,4 +364,6 @@ int loader_config_init(struct loader_config *out, const struct ypk_dataset *data
 
 void loader_config_deinit(struct loader_config *config) {
     plan_destroy(&config->plan);
+    free((void *)(uintptr_t)config->options.flip_index);
+    config->options.flip_index = NULL;
 }

@@ -19,9 +19,11 @@ struct batch_layout {
     bool interleaved;              /* NHWC */
     bool whole;                    /* empty rows at the end are shown too */
     enum number_type type;
-    uint32_t rows;          /* samples */
-    struct size_px largest; /* of any batch, px */
-    uint32_t row_labels;    /* boxes that one sample can have at most */
+    uint32_t rows;             /* samples */
+    struct size_px largest;    /* of any batch, px */
+    uint32_t row_labels;       /* boxes that one sample can have at most */
+    uint32_t points_per_label; /* key points that go with a box; 0: none */
+    bool oriented;             /* boxes have a rotation */
 };
 
 /* Where the memory goes: how many of each there are at the start, and at most. */
@@ -34,7 +36,7 @@ struct loader_memory {
 };
 
 struct loader_config {
-    ypk_loader_options options;
+    ypk_loader_options options; /* flip_index is a copy of our own */
     struct plan *plan;
     struct batch_layout layout;    /* of the slots that workers fill */
     struct batch_layout delivered; /* of batches: the same in host memory; a device converts bytes to it */

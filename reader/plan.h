@@ -53,9 +53,10 @@ enum plan_pool {
     X(rect, 0, 0, 1)             /* evaluation only: batches of similar shape, as small as they can be */              \
     X(mosaic_depth, 8, 1, 1024)  /* P: how far back in its lane a sample finds partners */                             \
     X(mosaic_pool, POOL_LANE, POOL_LANE, POOL_ALL)                                                                     \
-    X(hsv_on_ir, 0, 0, 1)  /* IR takes the value gain of RGB as well */                                                \
-    X(ir_shift, 0, 0, 256) /* px: IR moves by at most this in x and in y */                                            \
-    X(fast, 0, 0, 1)       /* no draw depends on it, but the pixels do: a saved state has to name it */
+    X(hsv_on_ir, 0, 0, 1)           /* IR takes the value gain of RGB as well */                                       \
+    X(ir_shift, 0, 0, 256)          /* px: IR moves by at most this in x and in y */                                   \
+    X(fast, 0, 0, 1)                /* no draw depends on it, but the pixels do: a saved state has to name it */       \
+    X(flip_index, 0, 0, UINT32_MAX) /* hash of it, or 0: key points depend on it as pixels do on `fast` */
 
 /* Fractions, kept to nine decimals. Probabilities unless stated. */
 #define PLAN_FRACTIONS(X)                                                                                              \

@@ -13,7 +13,8 @@ struct row_maker {
     const struct loader_config *config;
     struct window *window;
     struct frame *frame;
-    struct box *boxes; /* work space of boxes_build() */
+    struct box *boxes;       /* work space of boxes_build() */
+    struct corners *corners; /* the same; NULL unless boxes are oriented */
     struct box_sources *sources;
     struct row_counts counts;
 };
@@ -28,8 +29,10 @@ int row_maker_create(struct row_maker **out, const struct ypk_dataset *dataset, 
         m->window = window;
         m->sources = calloc(1, sizeof *m->sources);
         m->boxes = calloc((size_t)config->layout.row_labels + 1, sizeof *m->boxes);
+        if (config->layout.oriented)
+            m->corners = calloc((size_t)config->layout.row_labels + 1, sizeof *m->corners);
     }
-    if (!m || !m->sources || !m->boxes)
+    if (!m || !m->sources || !m->boxes || (config->layout.oriented && !m->corners))
         rc = error_set(error, ERR_MEMORY, "out of memory for a worker");
     if (rc == 0)
         rc = frame_create(&m->frame, dataset, &config->frame, error);
@@ -44,6 +47,7 @@ void row_maker_destroy(struct row_maker **maker) {
     if (!m)
         return;
     frame_destroy(&m->frame);
+    free(m->corners);
     free(m->boxes);
     free(m->sources);
     free(m);
@@ -159,6 +163,21 @@ static void describe_sample(struct row_maker *m, const struct recipe *r, const s
     }
 }
 
+/* Where the labels of a row go, until slot_collate(). */
+static struct boxes row_boxes(const struct row_maker *m, const struct slot *slot, uint32_t row) {
+    size_t first = (size_t)row * slot->layout->row_labels;
+    struct boxes boxes = {.class_id = slot->label_class + first,
+                          .xywh = slot->label_box + first,
+                          .points_per_label = slot->layout->points_per_label,
+                          .flip_index = m->config->options.flip_index,
+                          .corners = m->corners};
+    if (slot->label_points)
+        boxes.points = slot->label_points + first * boxes.points_per_label;
+    if (slot->label_rotation)
+        boxes.rotation = slot->label_rotation + first;
+    return boxes;
+}
+
 int row_maker_make(struct row_maker *m, struct slot *slot, uint32_t row, const struct recipe *r, struct error *error) {
     struct size_px size = {r->output_width, r->output_height};
     struct frame_target target = slot_target(slot, row, size);
@@ -173,8 +192,7 @@ int row_maker_make(struct row_maker *m, struct slot *slot, uint32_t row, const s
     if (rc == 0)
         rc = collect_labels(m, r, &pins, error);
     if (rc == 0) {
-        size_t first = (size_t)row * slot->layout->row_labels;
-        struct boxes boxes = {.class_id = slot->label_class + first, .xywh = slot->label_box + first};
+        struct boxes boxes = row_boxes(m, slot, row);
         boxes_build(&boxes, m->boxes, r, m->sources);
         slot->label_counts[row] = (uint32_t)boxes.count;
         frame_render(m->frame, r, &pins.pictures, &boxes.cut, &target);

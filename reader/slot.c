@@ -25,7 +25,9 @@ struct slot_parts slot_parts(const struct batch_layout *l) {
     p.label_box = align_up(images, ALIGNMENT);
     p.label_class = p.label_box + labels * 4 * sizeof(float);
     p.label_batch = p.label_class + labels * sizeof(float);
-    p.label_end = p.label_batch + labels * sizeof(float);
+    p.label_points = p.label_batch + labels * sizeof(float);
+    p.label_rotation = p.label_points + labels * l->points_per_label * 3 * sizeof(float);
+    p.label_end = p.label_rotation + (l->oriented ? labels * sizeof(float) : 0);
     p.samples = align_up(p.label_end + l->rows * sizeof(uint32_t), ALIGNMENT);
     p.total = align_up(p.samples + l->rows * sizeof(ypk_batch_sample), 4096);
     return p;
@@ -46,6 +48,10 @@ int slot_init(struct slot *slot, const struct batch_layout *layout, void *owner,
     slot->label_box = (float(*)[4])(void *)(slot->memory + p.label_box);
     slot->label_class = (float *)(void *)(slot->memory + p.label_class);
     slot->label_batch = (float *)(void *)(slot->memory + p.label_batch);
+    if (layout->points_per_label > 0)
+        slot->label_points = (float(*)[3])(void *)(slot->memory + p.label_points);
+    if (layout->oriented)
+        slot->label_rotation = (float *)(void *)(slot->memory + p.label_rotation);
     slot->label_counts = (uint32_t *)(void *)(slot->memory + p.label_end);
     slot->samples = (ypk_batch_sample *)(void *)(slot->memory + p.samples);
     return 0;
@@ -83,20 +89,56 @@ struct frame_target slot_target(const struct slot *slot, uint32_t row, struct si
     return t;
 }
 
+/* Moves `count` labels, in all arrays. */
+static void move_labels(struct slot *slot, size_t to, size_t from, size_t count) {
+    size_t points = slot->layout->points_per_label;
+    memmove(slot->label_class + to, slot->label_class + from, count * sizeof(float));
+    memmove(slot->label_box + to, slot->label_box + from, count * sizeof *slot->label_box);
+    if (slot->label_points)
+        memmove(slot->label_points + to * points, slot->label_points + from * points,
+                count * points * sizeof *slot->label_points);
+    if (slot->label_rotation)
+        memmove(slot->label_rotation + to, slot->label_rotation + from, count * sizeof(float));
+}
+
 uint32_t slot_collate(struct slot *slot) {
     uint32_t count = 0;
     for (uint32_t row = 0; row < slot->layout->rows; row++) {
         size_t from = (size_t)row * slot->layout->row_labels;
         uint32_t n = slot->label_counts[row];
-        if (n > 0 && count != from) {
-            memmove(slot->label_class + count, slot->label_class + from, n * sizeof(float));
-            memmove(slot->label_box + count, slot->label_box + from, n * sizeof *slot->label_box);
-        }
+        if (n > 0 && count != from)
+            move_labels(slot, count, from, n);
         for (uint32_t i = 0; i < n; i++)
             slot->label_batch[count + i] = (float)row;
         count += n;
     }
     return count;
+}
+
+size_t slot_place_labels(struct slot *slot, void *first, uint32_t count) {
+    size_t points = (size_t)count * slot->layout->points_per_label;
+    slot->label_box = first;
+    slot->label_class = (float *)(slot->label_box + count);
+    slot->label_batch = slot->label_class + count;
+    float *next = slot->label_batch + count;
+    slot->label_points = slot->layout->points_per_label > 0 ? (float(*)[3])(void *)next : NULL;
+    next += 3 * points;
+    slot->label_rotation = slot->layout->oriented ? next : NULL;
+    next += slot->layout->oriented ? count : 0;
+    return (size_t)((char *)next - (char *)first);
+}
+
+size_t slot_pack_labels(struct slot *slot, uint32_t count) {
+    struct slot packed = *slot;
+    size_t bytes = slot_place_labels(&packed, slot->label_box, count);
+    memmove(packed.label_class, slot->label_class, count * sizeof(float));
+    memmove(packed.label_batch, slot->label_batch, count * sizeof(float));
+    if (packed.label_points)
+        memmove(packed.label_points, slot->label_points,
+                (size_t)count * slot->layout->points_per_label * sizeof *slot->label_points);
+    if (packed.label_rotation)
+        memmove(packed.label_rotation, slot->label_rotation, count * sizeof(float));
+    return bytes;
 }
 
 uint32_t slot_shown_rows(const struct slot *slot) {
@@ -133,4 +175,8 @@ void slot_describe(const struct slot *slot, ypk_batch *out, uint32_t count, uint
     out->label_batch = slot->label_batch;
     out->label_class = slot->label_class;
     out->label_box = (const float *)slot->label_box;
+    out->label_points = (const float *)slot->label_points;
+    out->points_per_label = slot->layout->points_per_label;
+    out->point_dims = slot->label_points ? 3 : 0;
+    out->label_rotation = slot->label_rotation;
 }

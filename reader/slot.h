@@ -39,14 +39,17 @@ struct slot {
     uint32_t *label_counts;           /* [rows] */
     float *label_batch, *label_class; /* [rows * row_labels]; of row r from r * row_labels on until slot_collate() */
     float (*label_box)[4];
-    uint8_t *images; /* the tensors, one behind the other */
+    float (*label_points)[3]; /* [rows * row_labels * points_per_label], NULL unless key points are delivered */
+    float *label_rotation;    /* NULL unless boxes are oriented */
+    uint8_t *images;          /* the tensors, one behind the other */
     uint8_t *memory;
 };
 
 /* Offsets of the parts in a batch's memory. The labels lie one array behind the other, each with room for all. */
 struct slot_parts {
     size_t second; /* the second tensor */
-    size_t label_box, label_class, label_batch, label_end;
+    size_t label_box, label_class, label_batch, label_points, label_rotation,
+        label_end; /* points, rotation: may be empty */
     size_t samples, total;
 };
 struct slot_parts slot_parts(const struct batch_layout *layout);
@@ -60,6 +63,13 @@ struct frame_target slot_target(const struct slot *slot, uint32_t row, struct si
 
 /* Joins the rows' labels to flat arrays, in the order of the rows; returns how many. */
 uint32_t slot_collate(struct slot *slot);
+
+/* Says that the arrays of `count` labels follow one another from `first` on. Returns their bytes, of all together. */
+size_t slot_place_labels(struct slot *slot, void *first, uint32_t count);
+
+/* Of a collated slot: the arrays close up, so that one copy from label_box on takes them all: to memory of which
+ * slot_place_labels() then says what lies where. The slot is to be filled again next. Returns the bytes. */
+size_t slot_pack_labels(struct slot *slot, uint32_t count);
 
 /* Rows to be shown of a full slot: the empty ones at the end only where batches keep their shape. */
 uint32_t slot_shown_rows(const struct slot *slot);

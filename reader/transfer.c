@@ -26,6 +26,7 @@ struct device_slot {
     void *memory, *staged;        /* staged NULL: the bytes are delivered as they are sent */
     void *begun, *copied, *ready; /* ready is copied where there is nothing to convert */
     uint32_t rows, label_count;
+    size_t label_bytes;
     struct slot *source; /* the thread's: what is copied from, until the copy is known to have ended */
 
     /* guarded by the mutex; the streams that use the batch and, once it is released, what they have to reach */
@@ -112,28 +113,18 @@ void transfer_range_pop(struct transfer *t) {
 
 /* ---- the thread ----------------------------------------------------------------------------------------------------- */
 
-/* The labels' arrays close up, so that one copy takes them all. Returns how many there are. */
-static uint32_t pack_labels(struct slot *source) {
-    uint32_t count = slot_collate(source);
-    float *class_ids = (float *)(source->label_box + count), *rows = class_ids + count;
-    memmove(class_ids, source->label_class, count * sizeof(float));
-    memmove(rows, source->label_batch, count * sizeof(float));
-    return count;
-}
-
 /* The batch as the consumer will see it, but for the bytes. */
-static void describe(struct transfer *t, struct device_slot *d, const struct slot *source, uint32_t label_count) {
+static void describe(struct transfer *t, struct device_slot *d, struct slot *source) {
     struct slot *s = &d->slot;
     s->batch = source->batch;
     s->error_code = 0;
     s->size = source->size;
     s->full_ns = source->full_ns;
     d->rows = slot_shown_rows(source);
-    d->label_count = label_count;
+    d->label_count = slot_collate(source);
+    d->label_bytes = slot_pack_labels(source, d->label_count);
     memcpy(s->samples, source->samples, t->options.sent->rows * sizeof *s->samples);
-    s->label_box = (float(*)[4])(void *)(s->images + slot_parts(s->layout).label_box);
-    s->label_class = (float *)(s->label_box + label_count);
-    s->label_batch = s->label_class + label_count;
+    slot_place_labels(s, s->images + slot_parts(s->layout).label_box, d->label_count);
 }
 
 static int copy_bytes(struct transfer *t, const struct device_slot *d, const struct slot *source, struct error *error) {
@@ -147,7 +138,7 @@ static int copy_bytes(struct transfer *t, const struct device_slot *d, const str
         rc = t->ops->copy(t->device, t->copy_stream, to + offset, source->images + offset, bytes, error);
         total += bytes;
     }
-    bytes = d->label_count * 6 * sizeof(float);
+    bytes = d->label_bytes;
     if (rc == 0 && bytes > 0)
         rc = t->ops->copy(t->device, t->copy_stream, d->slot.label_box, source->label_box, bytes, error);
     pthread_mutex_lock(&t->mutex);
@@ -199,7 +190,7 @@ static int copy_all(struct transfer *t, struct device_slot *d, const struct slot
 }
 
 static int hand_to_streams(struct transfer *t, struct device_slot *d, struct slot *source, struct error *error) {
-    describe(t, d, source, pack_labels(source));
+    describe(t, d, source);
     transfer_range_push(t, "yolopack: copy");
     int rc = copy_all(t, d, source, error);
     transfer_range_pop(t);

@@ -267,7 +267,7 @@ typedef struct ypk_loader_options {
     const char *device;
     uint32_t device_slots; /* batches on the device, of which a consumer may hold all but one; at least 3; 0: 4 */
 
-    /* augmentation (YPK_TRAIN), named and meant as Ultralytics' options are */
+    /* augmentation (YPK_TRAIN), named and meant as Ultralytics' options are; its copy_paste is not offered */
     double mosaic, mixup, cutmix, degrees, translate, scale, shear, perspective;
     double hsv_h, hsv_s, hsv_v, flipud, fliplr, bgr, multi_scale;
     uint32_t mosaic_depth; /* partners come from that many samples before it in its lane: part of the plan */
@@ -275,6 +275,11 @@ typedef struct ypk_loader_options {
     int hsv_on_ir;         /* the value gain moves IR too */
     double ir_gain, ir_bias, ir_noise, ir_invert, drop_rgb, drop_ir;
     uint32_t ir_shift; /* px */
+    /* Pose packs: flip_idx of data.yaml, [flip_index_count] with one entry a key point: after a flip, point k is what point
+     * flip_index[k] was. Copied by ypk_loader_create. NULL: nothing is flipped in such a pack, whatever flipud and fliplr
+     * say, since left and right would be mistaken for each other (Ultralytics does the same). */
+    const uint16_t *flip_index;
+    uint32_t flip_index_count;
 } ypk_loader_options;
 
 /* The documented defaults (Ultralytics' where it has the option). `size` is sizeof(ypk_loader_options). */
@@ -327,7 +332,16 @@ typedef struct ypk_batch {
     uint32_t label_count;
     const float *label_batch; /* [label_count]: row of the sample. On a device labels are its memory, like the images */
     const float *label_class; /* [label_count] */
-    const float *label_box;   /* [label_count][4]: x, y, width, height of the centre form, 0-1 */
+    const float *label_box;   /* [label_count][4]: x, y, width, height of the centre form, 0-1; of polygons, their boxes only */
+    /* Pose packs, else NULL and 0: [label_count][points_per_label][point_dims], as Ultralytics collates key points: x and y,
+     * 0-1, and visibility (0, 1 or 2; 1 in a pack that has none). In training a point that left the picture, a mosaic's
+     * canvas or the part that cutmix takes has visibility 0, and lies on the edge. point_dims is 3. */
+    const float *label_points;
+    uint32_t points_per_label, point_dims;
+    /* Oriented-box packs, else NULL: [label_count] radians from the x axis to the width, clockwise on the screen, in
+     * [-pi/4, 3pi/4). label_box is then of the rotated box: its centre, its longer side as a share of the picture's width, its
+     * shorter side as a share of the height, as Ultralytics collates xywhr. */
+    const float *label_rotation;
     void *slot;               /* the loader's */
 } ypk_batch;
 

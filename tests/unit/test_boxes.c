@@ -489,3 +489,332 @@ Test(boxes, cutmix_asks_less_of_polygons) {
     boxes_build(&m.boxes, m.work, &r, &sources);
     cr_assert_eq(m.boxes.count, 1);
 }
+
+/* ---- key points -------------------------------------------------------------------------------------------------- */
+
+enum { POINTS = 3 };
+
+/* One person, 40 x 40 px in the middle of 100 x 100, with points in it, at its edge, and one that was never seen. */
+static const struct index_label person = {
+    .class_id = 1, .x = 0.5f, .y = 0.5f, .width = 0.4f, .height = 0.4f, .point_count = POINTS};
+static const float person_points[POINTS][3] = {{0.4f, 0.5f, 2}, {0.7f, 0.3f, 1}, {0, 0, 0}};
+
+struct posed {
+    float class_id[8], xywh[8][4], points[8 * POINTS][3];
+    struct box work[8];
+    struct boxes boxes;
+};
+
+static void init_pose(struct posed *p) {
+    memset(p, 0, sizeof *p);
+    p->boxes =
+        (struct boxes){.class_id = p->class_id, .xywh = p->xywh, .points = p->points, .points_per_label = POINTS};
+}
+
+static size_t build_pose(struct posed *p, const struct recipe *r) {
+    const struct box_source source = {{100, 100}, &person, 1, person_points[0], 3, false};
+    struct box_sources sources;
+    memset(&sources, 0, sizeof sources);
+    for (int role = 0; role < LAYER_COUNT; role++) {
+        sources.tile[role][0] = source;
+    }
+    boxes_build(&p->boxes, p->work, r, &sources);
+    return p->boxes.count;
+}
+
+static void expect_point(const struct posed *p, int at, double x, double y, float visibility) {
+    const float *got = p->points[at];
+    double dx = got[0] - x, dy = got[1] - y;
+    cr_assert(dx < 1e-6 && dx > -1e-6 && dy < 1e-6 && dy > -1e-6 && got[2] == visibility,
+              "point %d: %.9g %.9g %g, expected %g %g %g", at, got[0], got[1], got[2], x, y, visibility);
+}
+
+Test(boxes, key_points_move_with_the_box) {
+    struct recipe r = plain_recipe(100);
+    struct posed p;
+    init_pose(&p);
+    cr_assert_eq(build_pose(&p, &r), 1);
+    expect_point(&p, 0, 0.4, 0.5, 2);
+    expect_point(&p, 1, 0.7, 0.3, 1);
+    expect_point(&p, 2, 0, 0, 0);
+    memcpy(r.layers[0].matrix, (const double[9]){0, -1.5, 120, 0.5, 0, 10, 0, 0, 1}, 9 * sizeof(double));
+    r.layers[0].scale = RECIPE_ONE / 2;
+    cr_assert_eq(build_pose(&p, &r), 1);
+    expect_point(&p, 0, 0.45, 0.3, 2);
+    expect_point(&p, 1, 0.75, 0.45, 1);
+    expect_point(&p, 2, 1, 0.1, 0); /* 120: on the edge now */
+    r.layers[0].matrix[6] = 0.01;   /* w = 1.4 and 1.7 */
+    r.layers[0].warp = WARP_PERSPECTIVE;
+    cr_assert_eq(build_pose(&p, &r), 1);
+    expect_point(&p, 0, 0.45 / 1.4, 0.3 / 1.4, 2);
+    expect_point(&p, 1, 0.75 / 1.7, 0.45 / 1.7, 1);
+}
+
+Test(boxes, key_points_that_leave_the_frame_are_not_visible) {
+    struct recipe r = plain_recipe(100);
+    struct posed p;
+    init_pose(&p);
+    r.layers[0].matrix[2] = 30; /* 0.7 comes to lie on the edge itself */
+    cr_assert_eq(build_pose(&p, &r), 1);
+    expect_point(&p, 0, 0.7, 0.5, 2);
+    cr_assert_float_eq(p.points[1][0], 1, 1e-6);
+    r.layers[0].matrix[2] = 30.001;
+    cr_assert_eq(build_pose(&p, &r), 1);
+    expect_point(&p, 1, 1, 0.3, 0);
+    r.layers[0].matrix[2] = 0;
+    r.layers[0].matrix[5] = -45;
+    cr_assert_eq(build_pose(&p, &r), 1);
+    expect_point(&p, 0, 0.4, 0.05, 2);
+    expect_point(&p, 1, 0.7, 0, 0);
+    r.augment = false; /* evaluation: nothing is hidden, nothing is moved to the edge */
+    r.layers[0].matrix[5] = 0;
+    const float outside[POINTS][3] = {{0, 0, 2}, {1, 1, 2}, {0.5f, 0.5f, 0}};
+    struct box_sources sources;
+    memset(&sources, 0, sizeof sources);
+    sources.tile[0][0] = (struct box_source){load_size(100, 500, 333), &person, 1, outside[0], 3, false};
+    boxes_build(&p.boxes, p.work, &r, &sources);
+    expect_point(&p, 0, 0, 0.16, 2); /* 33 px over: 16 above, 17 below */
+    expect_point(&p, 1, 1, 0.83, 2);
+    expect_point(&p, 2, 0.5, 0.495, 0);
+}
+
+Test(boxes, flips_exchange_key_points) {
+    static const uint16_t swap[POINTS] = {1, 0, 2}, turn[POINTS] = {1, 2, 0};
+    struct recipe r = plain_recipe(100);
+    struct posed p;
+    init_pose(&p);
+    r.flip_horizontal = true;
+    cr_assert_eq(build_pose(&p, &r), 1); /* without an index each stays in its place */
+    expect_point(&p, 0, 0.6, 0.5, 2);
+    p.boxes.flip_index = swap;
+    build_pose(&p, &r);
+    expect_point(&p, 0, 0.3, 0.3, 1);
+    expect_point(&p, 1, 0.6, 0.5, 2);
+    expect_point(&p, 2, 1, 0, 0);
+    r.flip_vertical = true; /* twice: both in their place again */
+    build_pose(&p, &r);
+    expect_point(&p, 0, 0.6, 0.5, 2);
+    expect_point(&p, 1, 0.3, 0.7, 1);
+    p.boxes.flip_index = turn; /* place 0 gets what was in place 1, in which 2 had been put before */
+    build_pose(&p, &r);
+    expect_point(&p, 0, 1, 1, 0);
+    expect_point(&p, 1, 0.6, 0.5, 2);
+    expect_point(&p, 2, 0.3, 0.7, 1);
+}
+
+Test(boxes, points_without_visibility_can_be_seen) {
+    struct recipe r = plain_recipe(100);
+    const float points[POINTS][2] = {{0.4f, 0.5f}, {0.7f, 0.3f}, {0, 0}};
+    struct box_sources sources;
+    struct posed p;
+    init_pose(&p);
+    memset(&sources, 0, sizeof sources);
+    sources.tile[0][0] = (struct box_source){{100, 100}, &person, 1, points[0], 2, false};
+    r.layers[0].matrix[2] = -1;
+    boxes_build(&p.boxes, p.work, &r, &sources);
+    expect_point(&p, 0, 0.39, 0.5, 1);
+    expect_point(&p, 1, 0.69, 0.3, 1);
+    expect_point(&p, 2, 0, 0, 0);
+    struct index_label forged = person; /* fewer points than the set has */
+    forged.point_count = 1;
+    sources.tile[0][0].labels = &forged;
+    boxes_build(&p.boxes, p.work, &r, &sources);
+    expect_point(&p, 0, 0.39, 0.5, 1);
+    expect_point(&p, 1, 0, 0, 0);
+}
+
+/* Four tiles around (60, 50) of a canvas of 200 px, of which the frame shows half. */
+static struct recipe mosaic_recipe(void) {
+    struct recipe r = plain_recipe(100);
+    r.layers[0].canvas = CANVAS_MOSAIC;
+    r.layers[0].tile_count = RECIPE_TILES;
+    r.layers[0].center_x = 60;
+    r.layers[0].center_y = 50;
+    return r;
+}
+
+Test(boxes, key_points_in_a_mosaic) {
+    struct recipe r = mosaic_recipe();
+    struct box_sources sources;
+    struct posed p;
+    init_pose(&p);
+    memset(&sources, 0, sizeof sources);
+    for (int tile = 0; tile < RECIPE_TILES; tile++) {
+        sources.tile[0][tile] = (struct box_source){{100, 100}, &person, 1, person_points[0], 3, false};
+    }
+    r.layers[0].matrix[2] = r.layers[0].matrix[5] = 5;
+    boxes_build(&p.boxes, p.work, &r, &sources);
+    /* The canvas is moved by 5 px. Top left: (40, 50) lies at (0, 0) of it; (70, 30) at (30, -20), which is outside. */
+    cr_assert_eq(p.boxes.count, 3);
+    expect_point(&p, 0, 0.05, 0.05, 2);
+    expect_point(&p, 1, 0.35, 0.05, 0);
+    expect_point(&p, 2, 0.05, 0.05, 0);
+    expect_point(&p, 3, 1, 0.05, 0); /* top right: (100, 0) and (130, -20) */
+    expect_point(&p, 4, 1, 0.05, 0);
+    expect_point(&p, 5, 0.65, 0.05, 0);
+    expect_point(&p, 6, 0.05, 1,
+                 0); /* bottom left: (0, 100) and (30, 80); bottom right too little of the box is left */
+    expect_point(&p, 7, 0.35, 0.85, 1);
+}
+
+Test(boxes, key_points_of_mixed_pictures) {
+    struct recipe r = plain_recipe(100);
+    struct posed p;
+    init_pose(&p);
+    r.mixup = true;
+    r.layers[LAYER_MIXUP].matrix[2] = 10;
+    cr_assert_eq(build_pose(&p, &r), 2);
+    expect_point(&p, 0, 0.4, 0.5, 2);
+    expect_point(&p, POINTS, 0.5, 0.5, 2);
+    r.mixup = false;
+    r.cutmix = true;
+    r.layers[LAYER_BASE].matrix[2] = -69; /* 1 px of it is left: out of the way, and left out */
+    r.layers[LAYER_CUTMIX].matrix[2] = 0;
+    for (int i = 0; i < RECIPE_CUT_AREAS; i++) {
+        r.cutmix_areas[i] = (struct recipe_area){45, 35, 95, 95};
+    }
+    cr_assert_eq(build_pose(&p, &r), 1);
+    expect_point(&p, 0, 0.45, 0.5, 0); /* left of the cut */
+    expect_point(&p, 1, 0.7, 0.35, 0); /* above it */
+    expect_point(&p, 2, 0.45, 0.35, 0);
+}
+
+/* ---- oriented boxes ---------------------------------------------------------------------------------------------- */
+
+struct oriented_set {
+    float class_id[8], xywh[8][4], rotation[8];
+    struct corners corners[8];
+    struct box work[8];
+    struct boxes boxes;
+    struct index_label label;
+    float points[4][2];
+    struct box_sources sources;
+};
+
+/* One box in every tile of every layer: `points` in a picture of 100 x 100. */
+static void init_oriented(struct oriented_set *s, const float points[4][2]) {
+    float low[2] = {1, 1}, high[2] = {0, 0};
+    memset(s, 0, sizeof *s);
+    memcpy(s->points, points, sizeof s->points);
+    for (int i = 0; i < 8; i++) {
+        low[i % 2] = points[i / 2][i % 2] < low[i % 2] ? points[i / 2][i % 2] : low[i % 2];
+        high[i % 2] = points[i / 2][i % 2] > high[i % 2] ? points[i / 2][i % 2] : high[i % 2];
+    }
+    s->label = (struct index_label){.point_count = 4,
+                                    .x = (low[0] + high[0]) / 2,
+                                    .y = (low[1] + high[1]) / 2,
+                                    .width = high[0] - low[0],
+                                    .height = high[1] - low[1]};
+    for (int i = 0; i < LAYER_COUNT * RECIPE_TILES; i++) {
+        s->sources.tile[i / RECIPE_TILES][i % RECIPE_TILES] =
+            (struct box_source){{100, 100}, &s->label, 1, s->points[0], 2, false};
+    }
+    s->boxes = (struct boxes){.class_id = s->class_id, .xywh = s->xywh, .rotation = s->rotation, .corners = s->corners};
+}
+
+static void expect_oriented(const struct oriented_set *s, size_t at, const double want[5]) {
+    cr_assert_lt(at, s->boxes.count);
+    const float *got = s->xywh[at];
+    for (int k = 0; k < 4; k++) {
+        double off = got[k] - want[k];
+        cr_assert(off < 1e-6 && off > -1e-6, "value %d: %.9g, expected %.9g", k, got[k], want[k]);
+    }
+    double off = s->rotation[at] - want[4];
+    cr_assert(off < 1e-6 && off > -1e-6, "rotation %.9g, expected %.9g", s->rotation[at], want[4]);
+}
+
+#define ORIENTED(...) ((const double[5]){__VA_ARGS__})
+#define PI 3.14159265358979323846
+
+static const float diamond[4][2] = {{0.3f, 0.5f}, {0.5f, 0.3f}, {0.7f, 0.5f}, {0.5f, 0.7f}};
+static const float slanted[4][2] = {{0.2f, 0.2f}, {0.5f, 0.6f}, {0.42f, 0.66f}, {0.12f, 0.26f}}; /* 50 x 10 px, 3 : 4 */
+static const double slant = 0.92729521800161223;                                                 /* atan(4 / 3) */
+
+Test(boxes, oriented_boxes_turn_with_the_picture) {
+    struct recipe r = plain_recipe(100);
+    struct oriented_set s;
+    init_oriented(&s, slanted);
+    boxes_build(&s.boxes, s.work, &r, &s.sources);
+    expect_oriented(&s, 0, ORIENTED(0.31, 0.43, 0.5, 0.1, slant));
+    r.flip_horizontal = true;
+    boxes_build(&s.boxes, s.work, &r, &s.sources);
+    expect_oriented(&s, 0, ORIENTED(0.69, 0.43, 0.5, 0.1, PI - slant));
+    r.flip_vertical = true;
+    boxes_build(&s.boxes, s.work, &r, &s.sources);
+    expect_oriented(&s, 0, ORIENTED(0.69, 0.57, 0.5, 0.1, slant));
+    r.flip_horizontal = r.flip_vertical = false;
+    memcpy(r.layers[0].matrix, (const double[9]){0, -1, 100, 1, 0, 0, 0, 0, 1},
+           9 * sizeof(double)); /* a quarter turn */
+    boxes_build(&s.boxes, s.work, &r, &s.sources);
+    expect_oriented(&s, 0, ORIENTED(0.57, 0.31, 0.5, 0.1, slant - PI / 2));
+    matrix_identity(r.layers[0].matrix);
+    r.augment = false; /* evaluation, in a frame that is no square: the longer side by its width */
+    r.frame_width = r.output_width = 200;
+    boxes_build(&s.boxes, s.work, &r, &s.sources);
+    expect_oriented(&s, 0, ORIENTED(0.405, 0.43, 0.25, 0.1, slant));
+}
+
+Test(boxes, oriented_boxes_at_the_edge) {
+    const double side = 0.2 * 1.4142135623730951;
+    struct recipe r = plain_recipe(100);
+    struct oriented_set s;
+    init_oriented(&s, diamond);
+    boxes_build(&s.boxes, s.work, &r, &s.sources);
+    cr_assert_eq(s.boxes.count, 1);
+    cr_assert_float_eq(s.xywh[0][2], side, 1e-6);
+    cr_assert_float_eq(s.xywh[0][3], side, 1e-6);
+    r.layers[0].matrix[2] = -50; /* the right half of it: a triangle 20 wide and 40 high, whose box is the diamond's */
+    boxes_build(&s.boxes, s.work, &r, &s.sources);
+    cr_assert_eq(s.boxes.count, 1);
+    cr_assert_float_eq(s.xywh[0][0], 0, 1e-6);
+    cr_assert_float_eq(s.xywh[0][2], side, 1e-6);
+    cr_assert_float_eq(s.xywh[0][3], side, 1e-6);
+    r.layers[0].matrix[2] = -67.9; /* 2.1 px wide, 4.2 high: more than 0.005 of the area, less than 0.01 */
+    boxes_build(&s.boxes, s.work, &r, &s.sources);
+    cr_assert_eq(s.boxes.count, 0);
+    r.layers[0].matrix[2] = -66.9; /* 3.1 x 6.2 of 1600 */
+    boxes_build(&s.boxes, s.work, &r, &s.sources);
+    cr_assert_eq(s.boxes.count, 1);
+    cr_assert_float_eq(s.xywh[0][2], 0.062 / 1.4142135623730951, 1e-6);
+    r.layers[0].matrix[2] = -70; /* a point of it */
+    boxes_build(&s.boxes, s.work, &r, &s.sources);
+    cr_assert_eq(s.boxes.count, 0);
+}
+
+Test(boxes, oriented_boxes_in_a_mosaic) {
+    struct recipe r = mosaic_recipe();
+    struct oriented_set s;
+    init_oriented(&s, slanted);
+    boxes_build(&s.boxes, s.work, &r, &s.sources);
+    /* In px along the width and across it, from the canvas's corner: what is left of 50 x 10. */
+    cr_assert_eq(s.boxes.count, 4);
+    expect_oriented(&s, 0, ORIENTED(0.018, 0.074, 0.14, 0.1, slant));            /* 0 … 14, -2 … 8 */
+    expect_oriented(&s, 1, ORIENTED(0.982, 0.128 / 3, 0.5 / 3, 0.08, slant));    /* 54 … 70.7, -80 … -72 */
+    expect_oriented(&s, 2, ORIENTED(0.0045, 2.968 / 3, 0.125 / 3, 0.02, slant)); /* 77.3 … 81.5, 58 … 60 */
+    expect_oriented(&s, 3, ORIENTED(0.868, 0.874, 0.36, 0.1, slant));            /* 104 … 140, -22 … -12 */
+}
+
+Test(boxes, a_cut_takes_what_it_shows_of_oriented_boxes) {
+    struct recipe r = plain_recipe(100);
+    struct oriented_set s;
+    init_oriented(&s, slanted);
+    r.cutmix = true;
+    r.layers[LAYER_BASE].matrix[2] = -300;
+    for (int i = 0; i < RECIPE_CUT_AREAS; i++) {
+        r.cutmix_areas[i] = (struct recipe_area){0, 43, 100, 100};
+    }
+    boxes_build(&s.boxes, s.work, &r, &s.sources);
+    cr_assert_eq(s.boxes.count, 1);
+    cr_assert_float_eq(s.rotation[0], slant, 1e-6);
+    cr_assert_float_eq(s.xywh[0][3], 0.1, 1e-6);
+    /* The lower half, from the corner in which the upper side of 43 meets it: half of 50, and 10 * 3 / 8 more. */
+    cr_assert_float_eq(s.xywh[0][2], 0.25 + 0.0375, 1e-6);
+    cr_assert_eq(s.boxes.cut.y1, 43);
+    /* The bounds reach into this cut by a tenth and more, the box does not: its pixels come, a label does not. */
+    for (int i = 0; i < RECIPE_CUT_AREAS; i++) {
+        r.cutmix_areas[i] = (struct recipe_area){38, 0, 100, 40};
+    }
+    boxes_build(&s.boxes, s.work, &r, &s.sources);
+    cr_assert_eq(s.boxes.count, 0);
+    cr_assert_eq(s.boxes.cut.x1, 38);
+}

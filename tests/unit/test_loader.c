@@ -65,6 +65,11 @@ static uint64_t hash_row(const ypk_batch *b, uint32_t row) {
         if (b->label_batch[i] == (float)row) {
             XXH3_64bits_update(state, &b->label_class[i], sizeof(float));
             XXH3_64bits_update(state, &b->label_box[4 * i], 4 * sizeof(float));
+            size_t numbers = (size_t)b->points_per_label * b->point_dims;
+            if (b->label_points)
+                XXH3_64bits_update(state, b->label_points + i * numbers, numbers * sizeof(float));
+            if (b->label_rotation)
+                XXH3_64bits_update(state, &b->label_rotation[i], sizeof(float));
         }
     XXH3_64bits_update(state, &b->samples[row].index, sizeof b->samples[row].index);
     uint64_t hash = XXH3_64bits_digest(state);

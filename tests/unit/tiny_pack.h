@@ -104,18 +104,41 @@ static inline void tiny_name(char out[64], const char *folder, uint64_t id, cons
     snprintf(out, 64, "%s/%06llu.%s", folder, (unsigned long long)id, suffix);
 }
 
-/* Sample `id` as the index has it: id % 3 labels, the last of them with a triangle. */
+/* Points of tiny labels: a triangle of the last one, or (poses, oriented boxes) as many as the task wants for each. */
+static inline uint32_t tiny_points(struct index_label labels[2], float points[24], uint32_t label_count,
+                                   const struct index_meta *meta) {
+    const float triangle[6] = {0.0f, 0.25f, 0.5f, 0.25f, 0.25f, 0.75f};
+    const float corners[2][4][2] = {{{0.25f, 0.5f}, {0.5f, 0.375f}, {0.75f, 0.5f}, {0.5f, 0.625f}},
+                                    {{0.0f, 0.25f}, {0.5f, 0.25f}, {0.5f, 0.75f}, {0.0f, 0.75f}}};
+    if (meta->task != TASK_POSE && meta->task != TASK_OBB) {
+        memcpy(points, triangle, sizeof triangle);
+        if (label_count)
+            labels[label_count - 1].point_count = 3;
+        return label_count ? 3 : 0;
+    }
+    for (uint32_t i = 0; i < label_count; i++) {
+        labels[i].point_count = 4;
+        for (uint32_t k = 0; k < 4; k++) {
+            float *point = points + (i * 4 + k) * meta->point_dims;
+            memcpy(point, corners[i][k], sizeof corners[i][k]);
+            if (meta->point_dims == 3)
+                point[2] = (float)(k % 3);
+        }
+    }
+    return 4 * label_count;
+}
+
+/* Sample `id` as the index has it: id % 3 labels. */
 static inline void tiny_add_row(struct index_builder *index, const struct record *r, uint64_t offset, uint16_t shard) {
     uint64_t id = r->sample_id;
     uint32_t label_count = (uint32_t)(id % 3);
     struct index_label labels[2] = {{(uint16_t)(id % 2), 0, 0.5f, 0.5f, 0.25f, 0.125f},
                                     {1, 0, 0.25f, 0.5f, 0.5f, 0.5f}};
-    const float points[6] = {0.0f, 0.25f, 0.5f, 0.25f, 0.25f, 0.75f};
+    float points[24] = {0};
     char rgb[64] = "", ir[64] = "", label[64] = "";
-    if (label_count) {
-        labels[label_count - 1].point_count = 3;
+    uint32_t point_count = tiny_points(labels, points, label_count, &index->meta);
+    if (label_count)
         tiny_name(label, "labels", id, "txt");
-    }
     if (r->rgb.payload_bytes)
         tiny_name(rgb, "images", id, "jpg");
     if (r->ir.payload_bytes)
@@ -135,7 +158,7 @@ static inline void tiny_add_row(struct index_builder *index, const struct record
                                .labels = labels,
                                .label_count = label_count,
                                .points = points,
-                               .point_count = label_count ? 3 : 0,
+                               .point_count = point_count,
                                .rgb_name = rgb,
                                .ir_name = ir,
                                .label_name = label};
@@ -206,12 +229,13 @@ static inline void tiny_index(struct bytes *out, struct index_builder *index) {
 }
 
 /* "train" and "val" share their samples, as splits of a data.yaml may. */
-static inline void tiny_pack_create(struct tiny_pack *out, uint64_t samples, uint64_t per_shard) {
+static inline void tiny_task_pack_create(struct tiny_pack *out, uint64_t samples, uint64_t per_shard, uint8_t task) {
     static const char *const files[] = {"train.index", "val.index", "report.tsv", NULL};
     struct bytes encoded = {0}, report = {0};
-    struct index_builder index = {.meta = {.task = TASK_DETECT,
+    struct index_builder index = {.meta = {.task = task,
                                            .modalities = MODALITY_RGB | MODALITY_IR,
-                                           .point_dims = 2,
+                                           .point_dims = task == TASK_POSE ? 3 : 2,
+                                           .keypoint_count = task == TASK_POSE ? 4 : 0,
                                            .page_bytes = (uint32_t)sysconf(_SC_PAGESIZE),
                                            .shard_prefix = "train"}};
     *out = (struct tiny_pack){.sample_count = samples};
@@ -228,6 +252,10 @@ static inline void tiny_pack_create(struct tiny_pack *out, uint64_t samples, uin
     bytes_deinit(&encoded);
     bytes_deinit(&report);
     index_builder_deinit(&index);
+}
+
+static inline void tiny_pack_create(struct tiny_pack *out, uint64_t samples, uint64_t per_shard) {
+    tiny_task_pack_create(out, samples, per_shard, TASK_DETECT);
 }
 
 /* Flips a byte of sample `id`'s first payload on the disk, wherever the shard has it. */
