@@ -132,6 +132,31 @@ void sheet_box(const struct sheet *s, const struct sheet_frame *f, unsigned clas
     draw_tag(s, x > f->x ? x : f->x, above >= f->y ? above : y, scale, name, colour);
 }
 
+/* The frame as a picture of its own, beyond which nothing is drawn. */
+static struct pixels frame_pixels(const struct sheet *s, const struct sheet_frame *f) {
+    struct pixels p = s->picture;
+    p.data += (size_t)f->y * p.stride + (size_t)f->x * 3;
+    p.width = (uint32_t)f->width;
+    p.height = (uint32_t)f->height;
+    return p;
+}
+
+void sheet_dot(const struct sheet *s, const struct sheet_frame *f, unsigned class_id, const float point[2]) {
+    struct pixels frame = frame_pixels(s, f);
+    canvas_fill(&frame, sheet_place(point[0], 0, f->width) - 2, sheet_place(point[1], 0, f->height) - 2, 5, 5,
+                canvas_class_colour(class_id));
+}
+
+void sheet_outline(const struct sheet *s, const struct sheet_frame *f, unsigned class_id, const float *points,
+                   uint32_t count, uint32_t dims) {
+    struct pixels frame = frame_pixels(s, f);
+    for (uint32_t i = 0; i < count; i++) {
+        const float *a = points + (size_t)i * dims, *b = points + (size_t)((i + 1) % count) * dims;
+        canvas_line(&frame, sheet_place(a[0], 0, f->width), sheet_place(a[1], 0, f->height),
+                    sheet_place(b[0], 0, f->width), sheet_place(b[1], 0, f->height), canvas_class_colour(class_id));
+    }
+}
+
 /* ---- writing -------------------------------------------------------------------------------------------------------- */
 
 static int encode_jpeg(struct bytes *out, const struct pixels *picture, struct error *error) {

@@ -48,6 +48,13 @@ int sheet_place(float value, int start, int length);
 void sheet_box(const struct sheet *sheet, const struct sheet_frame *frame, unsigned class_id, const char *name,
                const float box[4], bool outline);
 
+/* A filled dot in the class's colour, normalised to the frame and clipped to it; so is the next. */
+void sheet_dot(const struct sheet *sheet, const struct sheet_frame *frame, unsigned class_id, const float point[2]);
+
+/* A closed outline of points that are `dims` floats apart. */
+void sheet_outline(const struct sheet *sheet, const struct sheet_frame *frame, unsigned class_id, const float *points,
+                   uint32_t count, uint32_t dims);
+
 /* To a .png or .jpg file. */
 bool sheet_can_write(const char *path);
 int sheet_write(const struct sheet *sheet, const char *path, struct error *error);

@@ -5,6 +5,8 @@
 #include "splits.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <string.h>
 
 enum { PANEL_SIDE = 480, LARGE_PANEL_SIDE = 960, NAMED_LIMIT = 60 /* more names would hide the picture */ };
 
@@ -22,14 +24,54 @@ static uint32_t count_boxes(const ypk_batch *b, uint32_t row) {
     return count;
 }
 
-static void draw_boxes(const struct view *v, const struct sheet_frame *f, const ypk_batch *b, uint32_t row,
-                       bool named) {
-    for (uint32_t i = 0; i < b->label_count; i++) {
-        unsigned class_id = (unsigned)b->label_class[i];
-        if (b->label_batch[i] == (float)row)
-            sheet_box(v->sheet, f, class_id, named ? ypk_dataset_class_name(v->dataset, class_id) : NULL,
-                      &b->label_box[4 * (size_t)i], true);
+static void draw_keypoints(const struct view *v, const struct sheet_frame *f, const ypk_batch *b, uint32_t label) {
+    for (uint32_t k = 0; k < b->points_per_label; k++) {
+        const float *point = b->label_points + ((size_t)label * b->points_per_label + k) * b->point_dims;
+        if (point[2] > 0)
+            sheet_dot(v->sheet, f, (unsigned)b->label_class[label], point);
     }
+}
+
+/* Sides are shares of the picture's width and height, whatever their direction: the tensor's pixels say how long they are.
+ * `bounds` becomes the upright box around what the picture shows of it. */
+static void draw_rotated(const struct view *v, const struct sheet_frame *f, const ypk_batch *b, uint32_t label,
+                         float bounds[4]) {
+    const float *box = &b->label_box[4 * (size_t)label];
+    float width = (float)b->images[0].shape[2], height = (float)b->images[0].shape[1], corners[4][2];
+    float sine = sinf(b->label_rotation[label]), cosine = cosf(b->label_rotation[label]);
+    float long_x = cosine * box[2] / 2, long_y = sine * box[2] * width / height / 2;
+    float short_x = -sine * box[3] * height / width / 2, short_y = cosine * box[3] / 2;
+    for (int i = 0; i < 4; i++) {
+        float along = i == 1 || i == 2 ? 1 : -1, across = i >= 2 ? 1 : -1;
+        corners[i][0] = box[0] + along * long_x + across * short_x;
+        corners[i][1] = box[1] + along * long_y + across * short_y;
+    }
+    for (int axis = 0; axis < 2; axis++) {
+        float half = axis ? fabsf(long_y) + fabsf(short_y) : fabsf(long_x) + fabsf(short_x);
+        float low = fmaxf(box[axis] - half, 0), high = fminf(box[axis] + half, 1);
+        bounds[axis] = (low + high) / 2;
+        bounds[2 + axis] = high - low;
+    }
+    sheet_outline(v->sheet, f, (unsigned)b->label_class[label], corners[0], 4, 2);
+}
+
+static void draw_label(const struct view *v, const struct sheet_frame *f, const ypk_batch *b, uint32_t label,
+                       bool named) {
+    unsigned class_id = (unsigned)b->label_class[label];
+    const char *name = named ? ypk_dataset_class_name(v->dataset, class_id) : NULL;
+    float bounds[4];
+    memcpy(bounds, &b->label_box[4 * (size_t)label], sizeof bounds);
+    if (b->label_rotation)
+        draw_rotated(v, f, b, label, bounds);
+    sheet_box(v->sheet, f, class_id, name, bounds, !b->label_rotation);
+    draw_keypoints(v, f, b, label);
+}
+
+static void draw_labels(const struct view *v, const struct sheet_frame *f, const ypk_batch *b, uint32_t row,
+                        bool named) {
+    for (uint32_t i = 0; i < b->label_count; i++)
+        if (b->label_batch[i] == (float)row)
+            draw_label(v, f, b, i, named);
 }
 
 /* One row of a tensor: uint8, [height][width][channels], which is what a picture is. */
@@ -49,7 +91,7 @@ static int draw_panel(const struct view *v, uint64_t cell, int panel, const ypk_
     if (rc == 0)
         rc = sheet_picture(v->sheet, &f, infrared ? &spread : &tile, error);
     if (rc == 0) {
-        draw_boxes(v, &f, b, row, count_boxes(b, row) <= NAMED_LIMIT);
+        draw_labels(v, &f, b, row, count_boxes(b, row) <= NAMED_LIMIT);
         sheet_panel_name(v->sheet, cell, panel, infrared ? "IR" : "RGB");
     }
     pixels_deinit(&spread);

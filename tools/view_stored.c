@@ -15,36 +15,24 @@ struct view {
     ypk_dataset_info info;
 };
 
-static void draw_polygon(const struct pixels *sheet, const struct sheet_frame *f, const float *points, uint32_t count,
-                         uint32_t dims, struct colour colour) {
-    for (uint32_t i = 0; i < count; i++) {
-        const float *a = points + (size_t)i * dims, *b = points + (size_t)((i + 1) % count) * dims;
-        canvas_line(sheet, sheet_place(a[0], f->x, f->width), sheet_place(a[1], f->y, f->height),
-                    sheet_place(b[0], f->x, f->width), sheet_place(b[1], f->y, f->height), colour);
-    }
-}
-
-static void draw_keypoints(const struct pixels *sheet, const struct sheet_frame *f, const float *points, uint32_t count,
-                           uint32_t dims, struct colour colour) {
-    for (uint32_t i = 0; i < count; i++) {
-        const float *p = points + (size_t)i * dims;
-        if (dims < 3 || p[2] > 0)
-            canvas_fill(sheet, sheet_place(p[0], f->x, f->width) - 2, sheet_place(p[1], f->y, f->height) - 2, 5, 5,
-                        colour);
+static void draw_keypoints(const struct view *v, const struct sheet_frame *f, const ypk_label *label,
+                           const float *points) {
+    for (uint32_t i = 0; i < label->point_count; i++) {
+        const float *p = points + (size_t)i * v->info.point_dims;
+        if (v->info.point_dims < 3 || p[2] > 0)
+            sheet_dot(v->sheet, f, label->class_id, p);
     }
 }
 
 static void draw_label(const struct view *v, const struct sheet_frame *f, const ypk_label *label, const float *points,
                        bool named) {
-    const struct pixels *picture = &v->sheet->picture;
-    struct colour colour = canvas_class_colour(label->class_id);
     const char *name = ypk_dataset_class_name(v->dataset, label->class_id);
     const float box[4] = {label->x, label->y, label->width, label->height};
     char number[16];
     if (v->info.task == YPK_POSE)
-        draw_keypoints(picture, f, points, label->point_count, v->info.point_dims, colour);
+        draw_keypoints(v, f, label, points);
     else
-        draw_polygon(picture, f, points, label->point_count, v->info.point_dims, colour);
+        sheet_outline(v->sheet, f, label->class_id, points, label->point_count, v->info.point_dims);
     if (name == NULL) {
         snprintf(number, sizeof number, "%u", label->class_id);
         name = number;
