@@ -4,9 +4,9 @@ the same draws.
     compare_samples.py YOLOPACK DUMP [DATA]
 
 YOLOPACK is the command, DUMP the program of dump.c, DATA the folder of the real data sets (coco128, roadscene); without
-it, made-up pairs are taken. Our plan draws; its recipes take the place of Ultralytics' sources of chance. Prints for each
-check the share of values within the level that the bar names, and how far boxes are apart. Exit code 1 when a bar is
-missed.
+it, made-up pairs are taken. Key points and oriented boxes are made up in both cases. Our plan draws; its recipes take the
+place of Ultralytics' sources of chance. Prints for each check the share of values within the level that the bar names, and
+how far boxes, key points and rotations are apart. Exit code 1 when a bar is missed.
 """
 
 import collections
@@ -32,6 +32,8 @@ from ultralytics.utils import DEFAULT_CFG
 SIZE = 640
 BATCHES = 2
 BOX_BAR = 1e-3      # px
+ORIENTED_BAR = 3e-3 # px: theirs are cut in single precision, by canvas, frame and cutmix one after the other
+ANGLE_BAR = 1e-4    # radians
 LEAST_SIDE = 2      # px: boxes that are not larger are left out
 cv2.setNumThreads(1)
 
@@ -56,28 +58,107 @@ CHECKS = [
 ]
 
 
+# ---- one rectangle of those that are equally small ------------------------------------------------------------------
+
+least_rectangle = cv2.minAreaRect
+
+
+def steady_rectangle(points):
+    """cv2.minAreaRect(); but of two rectangles whose areas are equal, which many a quadrilateral has, rounding chooses there
+    one, and here it is the one along the longest edge, as ours."""
+    hull = cv2.convexHull(points)
+    edges = cv2.approxPolyDP(hull, 0.01, True).reshape(-1, 2).astype(float)     # without the points along an edge
+    found = []
+    for edge in np.roll(edges, -1, 0) - edges:
+        length = np.hypot(*edge)
+        if length:
+            basis = np.array([edge, [-edge[1], edge[0]]]).T / length
+            inside = hull.reshape(-1, 2) @ basis
+            low, high = inside.min(0), inside.max(0)
+            found.append((np.prod(high - low), length, basis, low, high))
+    least = min((area for area, *_ in found), default=0)
+    equal = [(length, i) for i, (area, length, *_) in enumerate(found) if area <= least * (1 + 1e-5)]
+    if len(equal) < 2:
+        return least_rectangle(points)
+    _, _, basis, low, high = found[max(equal)[1]]
+    return tuple(basis @ ((low + high) / 2)), tuple(high - low), float(np.degrees(np.arctan2(basis[1, 0], basis[0, 0])))
+
+
 # ---- data sets -------------------------------------------------------------------------------------------------------
 
 
 class Set:
     """A copy of a data set, so that nothing is written beside the original, and its pack."""
 
-    def __init__(self, name, root, command):
-        self.name, self.root, self.pack = name, root, root.with_suffix(".ypk")
-        self.names = yaml.safe_load((root / "data.yaml").read_text())["names"]
+    def __init__(self, name, root, command, task="detect"):
+        self.name, self.root, self.pack, self.task = name, root, root.with_suffix(".ypk"), task
+        described = yaml.safe_load((root / "data.yaml").read_text())
+        self.data = {key: described[key] for key in ("names", "kpt_shape", "flip_idx") if key in described}
+        self.data["channels"] = 3
+        self.loader_options = {}
+        if "flip_idx" in self.data:
+            self.loader_options["flip_index"] = ",".join(map(str, self.data["flip_idx"]))
         self.folder = next(p for p in (root / "images").iterdir() if p.is_dir())
-        subprocess.run([command, "pack", root, "-o", self.pack, "-q"], check=True, capture_output=True)
+        subprocess.run([command, "pack", root, "-o", self.pack, "-q", "--task", task], check=True, capture_output=True)
 
     def dataset(self, **options):
-        return YOLODataset(
-            img_path=str(self.folder), imgsz=SIZE, data={"names": self.names, "channels": 3}, task="detect", **options
-        )
+        return YOLODataset(img_path=str(self.folder), imgsz=SIZE, data=self.data, task=self.task, **options)
+
+
+def random_person(rng, _, dims):
+    """A box with five points in and around it, some of them not labelled."""
+    width, height = rng.uniform(0.02, 0.6, 2)
+    x, y = rng.uniform(width / 2, 1 - width / 2), rng.uniform(height / 2, 1 - height / 2)
+    row = [x, y, width, height]
+    for _ in range(5):
+        visibility = int(rng.integers(3))
+        point = np.clip([x, y] + rng.uniform(-0.6, 0.6, 2) * [width, height], 0, 1) * (visibility > 0 or dims == 2)
+        row += [*point, visibility][:dims]
+    return row
+
+
+def random_oriented(rng, size, _):
+    """Mostly a rectangle in any direction; every tenth is just four points, and some are cut by the picture's edge."""
+    if rng.integers(10) == 0:
+        return list(rng.uniform(0, 1, 8))
+    angle, sides = rng.uniform(0, np.pi), rng.uniform(12, 250, 2)
+    along = np.array([np.cos(angle), np.sin(angle)]) * sides[0] / 2
+    across = np.array([-np.sin(angle), np.cos(angle)]) * sides[1] / 2
+    centre = rng.uniform(0, 1, 2) * size
+    corners = [centre + along + across, centre + along - across, centre - along - across, centre - along + across]
+    return list(np.clip(corners / np.array(size), 0, 1).ravel())
+
+
+def make_labelled(source, root, keys, make_row, dims):
+    """The pictures of `source` (at most 64) with labels that are made up."""
+    rng = np.random.default_rng(7)
+    (root / "images" / "train").mkdir(parents=True)
+    (root / "labels" / "train").mkdir(parents=True)
+    for picture in sorted(source.iterdir())[:64]:
+        size = cv2.imread(str(picture)).shape[1::-1]
+        rows = [[int(rng.integers(2)), *make_row(rng, size, dims)] for _ in range(rng.integers(9))]
+        shutil.copy(picture, root / "images" / "train")
+        text = "".join(" ".join(f"{value:.9g}" for value in row) + "\n" for row in rows)
+        (root / "labels" / "train" / f"{picture.stem}.txt").write_text(text)
+    (root / "data.yaml").write_text(yaml.safe_dump({"path": ".", "train": "images/train", "names": ["a", "b"], **keys}))
+
+
+def make_labelled_sets(source, scratch, command):
+    make_labelled(source, scratch / "pose", {"kpt_shape": [5, 3], "flip_idx": [0, 2, 1, 4, 3]}, random_person, 3)
+    make_labelled(source, scratch / "pose2", {"kpt_shape": [5, 2]}, random_person, 2)
+    make_labelled(source, scratch / "obb", {}, random_oriented, 0)
+    return [
+        Set("pose", scratch / "pose", command, "pose"),
+        Set("pose, no visibility, no flip_idx", scratch / "pose2", command, "pose"),
+        Set("obb", scratch / "obb", command, "obb"),
+    ]
 
 
 def make_sets(data, scratch, command):
     if data is None:
         subprocess.run([command, "synth", scratch / "synth", "--pairs", "64", "-q"], check=True, capture_output=True)
-        return [Set("synth rgb+ir3", scratch / "synth", command)]
+        folder = next((scratch / "synth" / "images").iterdir())
+        return [Set("synth rgb+ir3", scratch / "synth", command), *make_labelled_sets(folder, scratch, command)]
     boxes, polygons, pairs = (scratch / name for name in ("boxes", "polygons", "pairs"))
     shutil.copytree(data / "coco128", boxes, ignore=shutil.ignore_patterns("labels_seg"))
     shutil.copytree(data / "coco128" / "images", polygons / "images")
@@ -89,6 +170,7 @@ def make_sets(data, scratch, command):
         Set("coco128", boxes, command),
         Set("coco128 polygons", polygons, command),
         Set("roadscene rgb+ir3", pairs, command),
+        *make_labelled_sets(data / "coco128" / "images" / "train2017", scratch, command),
     ]
 
 
@@ -98,7 +180,7 @@ def make_sets(data, scratch, command):
 def dump(program, dataset, scratch, options, batches=BATCHES):
     """(recipe and boxes, pixels [channels][height][width]) of the first samples."""
     pixels = scratch / "pixels"
-    arguments = [f"{key}={value}" for key, value in options.items()]
+    arguments = [f"{key}={value}" for key, value in {**options, **dataset.loader_options}.items()]
     run = subprocess.run(
         [program, dataset.pack, pixels, str(batches), *arguments], check=True, capture_output=True, text=True
     )
@@ -125,11 +207,11 @@ def drawn(target, name, values):
 class Pictures:
     """The data set as transforms ask for it: by the file that a recipe names; either modality."""
 
-    cache, use_keypoints = "ram", False
+    cache = "ram"
 
     def __init__(self, dataset, root):
         self.dataset, self.root, self.infrared = dataset, root, False
-        self.data = dataset.data
+        self.data, self.use_keypoints, self.use_obb = dataset.data, dataset.use_keypoints, dataset.use_obb
         self.rows = {str(Path(f).resolve()): i for i, f in enumerate(dataset.im_files)}
         self.known = {}
 
@@ -217,7 +299,12 @@ class Pipeline:
         for direction, flag in (("vertical", "flipud"), ("horizontal", "fliplr")):
             self.flips[direction].p = float(recipe[flag])
             labels = self.flips[direction](labels)
-        return augment.Format(bgr=float(recipe["bgr"]) if not infrared else 0.0)(labels)
+        form = augment.Format(
+            bgr=float(recipe["bgr"]) if not infrared else 0.0,
+            return_keypoint=self.pictures.use_keypoints,
+            return_obb=self.pictures.use_obb,
+        )
+        return form(labels)
 
 
 # ---- verdicts --------------------------------------------------------------------------------------------------------
@@ -235,33 +322,74 @@ class Pixels:
         return self.counts[: level + 1].sum() / self.counts.sum()
 
 
-class Boxes:
-    """Boxes of both sides, paired by class and place. One that is as small as may be, to within the bar, is no matter of
-    either side alone: rounding in single precision decides."""
+def box_distance(box, other):
+    return np.abs(box[1:5] - other[1:5]).max(), 0.0
 
-    def __init__(self):
-        self.count, self.unpaired, self.ties, self.furthest, self.where = 0, 0, 0, 0.0, None
+
+def oriented_distance(box, other):
+    """In px and radians. Width and height may change places with a quarter turn: what is a square to within rounding has
+    no longer side."""
+    found = []
+    for turned in (0, 1):
+        same = np.array([*other[1:3], other[3 + turned], other[4 - turned]])
+        angle = abs((box[5] - other[5] + (turned + 1) * np.pi / 2) % np.pi - np.pi / 2)
+        distance = np.abs(box[1:5] - same).max()
+        found.append((max(distance, angle * max(box[3:5]) / 2), distance, angle))
+    return min(found)[1:]
+
+
+class Boxes:
+    """Labels of both sides, paired by class and place. One that is as small as may be, to within the bar, is no matter of
+    either side alone: rounding in single precision decides. So is the visibility of a point on an edge."""
+
+    def __init__(self, task):
+        self.distance = oriented_distance if task == "obb" else box_distance
+        self.task, self.bar = task, ORIENTED_BAR if task == "obb" else BOX_BAR
+        self.count, self.unpaired, self.ties, self.where = 0, 0, 0, None
+        self.furthest, self.angle, self.point, self.wrong_points = 0.0, 0.0, 0.0, 0
 
     def alone(self, boxes, position):
-        ties = sum(abs(min(box[3:]) - LEAST_SIDE) < BOX_BAR for box in boxes)
+        ties = sum(abs(min(box[3:5]) - LEAST_SIDE) < BOX_BAR for box in boxes)
         self.ties += ties
         self.unpaired += len(boxes) - ties
         self.where = position if len(boxes) > ties else self.where
 
+    def pair(self, box, other, position):
+        distance, angle = self.distance(box, other)
+        self.count += 1
+        self.furthest, self.angle = max(self.furthest, float(distance)), max(self.angle, float(angle))
+        missed = distance > self.bar or angle > ANGLE_BAR
+        if self.task == "pose":
+            ours, theirs = box[5:].reshape(-1, 3), other[5:].reshape(-1, 3)
+            apart = float(np.abs(ours[:, :2] - theirs[:, :2]).max())
+            wrong = int((ours[:, 2] != theirs[:, 2]).sum())
+            self.point, self.wrong_points = max(self.point, apart), self.wrong_points + wrong
+            missed = missed or apart > BOX_BAR or wrong
+        self.where = position if missed else self.where
+
     def add(self, ours, theirs, position):
         left, lonely = list(theirs), []
         for box in ours:
-            same = [(np.abs(box[1:] - other[1:]).max(), i) for i, other in enumerate(left) if other[0] == box[0]]
-            distance, nearest = min(same, default=(np.inf, -1))
+            same = [(self.distance(box, other), i) for i, other in enumerate(left) if other[0] == box[0]]
+            (distance, _), nearest = min(same, default=((np.inf, 0), -1))
             if distance > 1:
                 lonely.append(box)
                 continue
-            left.pop(nearest)
-            self.count += 1
-            if distance > self.furthest:
-                self.furthest = float(distance)
-                self.where = position if distance > BOX_BAR else self.where
+            self.pair(box, left.pop(nearest), position)
         self.alone(lonely + left, position)
+
+    def missed(self):
+        return (
+            self.unpaired or self.furthest > self.bar or self.angle > ANGLE_BAR or self.point > BOX_BAR
+            or self.wrong_points
+        )
+
+    def more(self):
+        if self.task == "obb":
+            return f", {self.angle:.1e} rad"
+        if self.task == "pose":
+            return f", points {self.point:.1e} px, {self.wrong_points} of other visibility"
+        return ""
 
 
 class Report:
@@ -272,35 +400,48 @@ class Report:
         level, share = bar
         part = pixels.within(level)
         missed = [f"pixels (at least {100 * share:g} %)"] if part < share else []
-        if boxes.furthest > BOX_BAR or boxes.unpaired:
-            missed.append(f"boxes (all, within {BOX_BAR:g} px; see position {boxes.where})")
+        if boxes.missed():
+            missed.append(f"boxes (all, within {boxes.bar:g} px, {ANGLE_BAR:g} rad; see position {boxes.where})")
         self.failed |= bool(missed)
         largest = int(np.flatnonzero(pixels.counts).max())
         print(
             f"{name:56}{100 * part:9.4f} % <= {level} (largest {largest:3})  {boxes.count:5} boxes, furthest "
-            f"{boxes.furthest:.1e} px, {boxes.unpaired} on one side only"
+            f"{boxes.furthest:.1e} px{boxes.more()}, {boxes.unpaired} on one side only"
             + (f" ({boxes.ties} more of {LEAST_SIDE} px)" if boxes.ties else "")
             + "".join(f"   MISSED: {m}" for m in missed),
             flush=True,
         )
 
 
-def box_rows(boxes, classes, width, height):
-    rows = np.concatenate([np.asarray(classes, float).reshape(-1, 1), np.asarray(boxes, float).reshape(-1, 4)], 1)
-    return rows * [1, width, height, width, height]
+def our_rows(boxes, width, height, task):
+    """Class, box in px; then the rotation, or the key points in px."""
+    rows = np.array(boxes, float)
+    if not len(rows):
+        return np.zeros((0, 5))
+    rows[:, 1:5] *= [width, height, width, height]
+    if task == "pose":
+        rows[:, 5::3] *= width
+        rows[:, 6::3] *= height
+    return rows
+
+
+def their_rows(labels, width, height, task):
+    parts = [labels["cls"].reshape(-1, 1), labels["bboxes"]]
+    if task == "pose":
+        parts.append(labels["keypoints"].flatten(1))
+    return our_rows(np.concatenate([np.asarray(part, float) for part in parts], 1), width, height, task)
 
 
 def check_training(report, program, dataset, scratch, name, options, bar):
     pipeline = Pipeline(dataset.training, dataset.root, options)
-    pixels, boxes = Pixels(), Boxes()
+    pixels, boxes = Pixels(), Boxes(dataset.task)
     for recipe, ours in dump(program, dataset, scratch, options):
         for part in range(0, len(ours), 3):
             theirs = pipeline(recipe, infrared=part > 0)
             pixels.add(ours[part : part + 3], theirs["img"].numpy())
             if part == 0:
-                found = box_rows(theirs["bboxes"], theirs["cls"], SIZE, SIZE)
-                mine = np.array(recipe["boxes"], float).reshape(-1, 5)
-                boxes.add(box_rows(mine[:, 1:], mine[:, 0], SIZE, SIZE), found, recipe["position"])
+                found = their_rows(theirs, SIZE, SIZE, dataset.task)
+                boxes.add(our_rows(recipe["boxes"], SIZE, SIZE, dataset.task), found, recipe["position"])
     report.line(f"{dataset.name}: {name}", pixels, boxes, bar)
 
 
@@ -309,7 +450,7 @@ def check_evaluation(report, program, dataset, scratch, rect):
     one ratio of their sides, which of them it takes is nobody's rule: only how many get which frame is compared."""
     theirs = dataset.dataset(augment=False, rect=rect, batch_size=16, pad=0.5)
     rows = {str(Path(f).relative_to(dataset.root)): i for i, f in enumerate(theirs.im_files)}
-    pixels, boxes, frames, wrong = Pixels(), Boxes(), collections.Counter(), []
+    pixels, boxes, frames, wrong = Pixels(), Boxes(dataset.task), collections.Counter(), []
     batches = -(-len(theirs) // 16)
     for sample, ours in dump(program, dataset, scratch, {"mode": 1, "rect": int(rect)}, batches):
         file = sample["layers"][0]["files"][0][0]
@@ -326,9 +467,8 @@ def check_evaluation(report, program, dataset, scratch, rect):
         if [int(pad[0]), int(pad[1])] != sample["pad"]:
             wrong.append(f"{file}: margins {sample['pad']}, theirs {pad}")
         pixels.add(ours[:3], labels["img"].numpy())
-        mine = np.array(sample["boxes"], float).reshape(-1, 5)
-        found = box_rows(labels["bboxes"], labels["cls"], width, height)
-        boxes.add(box_rows(mine[:, 1:], mine[:, 0], width, height), found, sample["position"])
+        found = their_rows(labels, width, height, dataset.task)
+        boxes.add(our_rows(sample["boxes"], width, height, dataset.task), found, sample["position"])
     wrong += [f"height / width {ratio:.4f}: {height} x {width}" for (ratio, height, width), more in frames.items() if more]
     report.line(f"{dataset.name}: evaluation{', rect' if rect else ''}", pixels, boxes, EXACT)
     for line in wrong[:4]:
@@ -338,7 +478,7 @@ def check_evaluation(report, program, dataset, scratch, rect):
 
 def main(command, program, data=None):
     report = Report()
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, mock.patch.object(cv2, "minAreaRect", steady_rectangle):
         scratch = Path(name).resolve()
         for dataset in make_sets(data and Path(data), scratch, command):
             dataset.training = dataset.dataset(augment=True, hyp=get_cfg(DEFAULT_CFG))

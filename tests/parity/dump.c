@@ -4,7 +4,7 @@
  *     dump PACK PIXELS BATCHES [OPTION=NUMBER]...
  *
  * One JSON object a sample on stdout; its pixels (uint8, [channels][height][width]) one after the other in PIXELS. Options
- * are the loader's, by their names in ypk_loader_options.
+ * are the loader's, by their names in ypk_loader_options; flip_index is a list: flip_index=1,0,2.
  */
 #include "dataset.h"
 #include "loader_options.h"
@@ -35,7 +35,24 @@ static const struct option {
 #undef I
 };
 
+static uint16_t flip_index[64];
+
+static bool set_flip_index(ypk_loader_options *o, const char *text) {
+    static const char name[] = "flip_index=";
+    if (strncmp(text, name, strlen(name)) != 0)
+        return false;
+    o->flip_index = flip_index;
+    for (const char *at = text + strlen(name); *at && o->flip_index_count < 64;) {
+        char *end;
+        flip_index[o->flip_index_count++] = (uint16_t)strtoul(at, &end, 10);
+        at = *end == ',' ? end + 1 : end;
+    }
+    return true;
+}
+
 static bool set_option(ypk_loader_options *o, const char *text) {
+    if (set_flip_index(o, text))
+        return true;
     const char *equals = strchr(text, '=');
     for (size_t i = 0; equals && i < sizeof options_known / sizeof *options_known; i++) {
         const struct option *known = &options_known[i];
@@ -81,14 +98,27 @@ static json_t *recipe_json(const struct recipe *r, const struct ypk_dataset *dat
                      "choice", (json_int_t)r->cutmix_choice, "areas", areas);
 }
 
-/* The sample's boxes, in the order in which they come. */
+static void append_numbers(json_t *row, const float *numbers, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(row, json_real((double)numbers[i]));
+}
+
+/* The sample's boxes, in the order in which they come: class, box, then its rotation or key points. */
 static json_t *boxes_json(const ypk_batch *batch, uint32_t row) {
     json_t *boxes = json_array();
     for (uint32_t i = 0; i < batch->label_count; i++) {
         const float *b = &batch->label_box[(size_t)i * 4];
-        if (batch->label_batch[i] == (float)row)
-            json_array_append_new(boxes, json_pack("[f, f, f, f, f]", (double)batch->label_class[i], (double)b[0],
-                                                   (double)b[1], (double)b[2], (double)b[3]));
+        if (batch->label_batch[i] != (float)row)
+            continue;
+        json_t *label = json_array();
+        json_array_append_new(boxes, label);
+        append_numbers(label, &batch->label_class[i], 1);
+        append_numbers(label, b, 4);
+        if (batch->label_rotation)
+            append_numbers(label, &batch->label_rotation[i], 1);
+        size_t numbers = (size_t)batch->points_per_label * batch->point_dims;
+        if (batch->label_points)
+            append_numbers(label, batch->label_points + i * numbers, numbers);
     }
     return boxes;
 }
