@@ -66,6 +66,11 @@ static void assert_same_batch(const ypk_batch *a, const ypk_batch *b) {
     cr_assert_eq(memcmp(a->label_batch, b->label_batch, a->label_count * sizeof(float)), 0);
     cr_assert_eq(memcmp(a->label_class, b->label_class, a->label_count * sizeof(float)), 0);
     cr_assert_eq(memcmp(a->label_box, b->label_box, a->label_count * 4 * sizeof(float)), 0);
+    cr_assert(a->points_per_label == b->points_per_label && a->point_dims == b->point_dims);
+    cr_assert(!a->label_points == !b->label_points && !a->label_rotation == !b->label_rotation);
+    size_t numbers = (size_t)a->label_count * a->points_per_label * a->point_dims;
+    cr_assert(!a->label_points || memcmp(a->label_points, b->label_points, numbers * sizeof(float)) == 0);
+    cr_assert(!a->label_rotation || memcmp(a->label_rotation, b->label_rotation, a->label_count * sizeof(float)) == 0);
 }
 
 /* To the end, step by step; returns how many. */
@@ -101,6 +106,23 @@ Test(transfer, same_bytes_for_every_type_layout_and_channels, .timeout = 120) {
                 ypk_loader_destroy(&here);
                 ypk_loader_destroy(&there);
             }
+}
+
+Test(transfer, key_points_and_rotations_go_along) {
+    static const uint8_t tasks[] = {TASK_POSE, TASK_OBB};
+    for (size_t i = 0; i < sizeof tasks; i++) {
+        ypk_loader_options o = small_options();
+        ypk_error error;
+        teardown();
+        tiny_task_pack_create(&pack, 29, 20, tasks[i]);
+        cr_assert_eq(ypk_dataset_open(&dataset, pack.path, NULL, &error), YPK_OK, "%s", error.message);
+        ypk_loader *here = make(&o);
+        o.device = "host";
+        ypk_loader *there = make(&o);
+        cr_assert_eq(assert_same_run(here, there, NULL), 10);
+        ypk_loader_destroy(&here);
+        ypk_loader_destroy(&there);
+    }
 }
 
 /* ---- on a simulated device ------------------------------------------------------------------------------------------- */
