@@ -104,11 +104,12 @@ close_mosaic: 10
 lr0: 0.01
 mosaic: 1.0
 degrees: 10.0
+augment: false
 erasing: 0.4
 END
 expect 0 "$YOLOPACK" view "$pack" -o "$work/hyp.png" --train -e 3 -p 6 --batch 4 --imgsz 128 --hyp "$work/args.yaml" \
     --augment mosaic=0
-says err "not taken from it: epochs (--epochs), close_mosaic (--close-mosaic), lr0, erasing"
+says err "not taken from it: epochs (--epochs), close_mosaic (--close-mosaic), lr0, augment, erasing"
 says out ", args.yaml, mosaic=0;"
 expect 0 "$YOLOPACK" bench "$pack" --batch 4 --imgsz 128 --seconds 1 --augment mosaic=0.5 --json
 expect 0 "$YOLOPACK" bench "$pack" --batch 4 --imgsz 128 --seconds 1 --drop-behind --json
