@@ -70,7 +70,7 @@ TOOLS_SRC = $(TOOLS:%=tools/%.c)
 MAN = $(wildcard tools/man/*.1)
 
 UNIT_SRC = $(filter-out $(if $(HAVE_TIFF),,%/test_source_tiff.c) $(if $(HAVE_WEBP),,%/test_source_webp.c) \
-             $(if $(HAVE_STB),,%/test_source_bmp.c) $(if $(HAVE_CUDA),,%/test_device_cuda.c),$(wildcard tests/unit/test_*.c))
+             $(if $(HAVE_STB),,%/test_source_bmp.c),$(wildcard tests/unit/test_*.c))
 FAULT_SRC = $(wildcard tests/fault/fault_*.c)
 STRESS_SRC = $(wildcard tests/stress/stress_*.c)
 BENCH_SRC = $(wildcard tests/bench/bench_*.c)
@@ -78,7 +78,8 @@ PLAIN_SRC = tests/bench/plain.c
 FUZZ_SRC = $(wildcard tests/fuzz/fuzz_*.c)
 GOLDEN_SRC = tests/golden/make_golden.c
 PARITY_SRC = tests/parity/dump.c
-TEST_SRC = $(UNIT_SRC) $(FAULT_SRC) $(STRESS_SRC) $(BENCH_SRC) $(PLAIN_SRC) $(FUZZ_SRC) $(GOLDEN_SRC) $(PARITY_SRC) \
+GPU_SRC = tests/gpu/check_device.c tests/gpu/watched.c tests/gpu/driver.c
+TEST_SRC = $(UNIT_SRC) $(FAULT_SRC) $(STRESS_SRC) $(BENCH_SRC) $(PLAIN_SRC) $(FUZZ_SRC) $(GOLDEN_SRC) $(PARITY_SRC) $(GPU_SRC) \
            $(wildcard tests/fuzz/replay.c)
 
 CUDA_OBJ = $(CUDA_C:%=$(O)/reader/cuda/%.o) $(CUDA_KERNELS:%=$(O)/reader/cuda/%.o) $(O)/common/error.o
@@ -223,16 +224,21 @@ FORCE:
 
 # ---- tests ---------------------------------------------------------------------------------------------------------
 
-tests: $(call programs,$(UNIT_SRC) $(FAULT_SRC) $(STRESS_SRC) $(FUZZ_SRC) $(GOLDEN_SRC) $(PARITY_SRC))
+tests: $(call programs,$(UNIT_SRC) $(FAULT_SRC) $(STRESS_SRC) $(FUZZ_SRC) $(GOLDEN_SRC) $(PARITY_SRC)) $(O)/tests/gpu/check_device
 
 $(O)/tests/unit/%: $(O)/tests/unit/%.o $(O)/everything.a
 	@echo "  LINK  $@"
 	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CRITERION_LIBS) $(ALL_LIBS)
 
+$(O)/tests/gpu/check_device: $(GPU_SRC:%.c=$(O)/%.o) $(O)/everything.a
+	@echo "  LINK  $@"
+	@$(CC) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
+
 # The CUDA part on a runtime that is the CPU, for its test; the kernels are compiled as C++ for that.
-FAKE_CUDA = $(O)/tests/gpu/libyolopack-cuda.so.$(SOVERSION)
-$(O)/tests/unit/test_device_cuda: | $(FAKE_CUDA)
+FAKE_CUDA = $(O)/tests/gpu/fake/libyolopack-cuda.so.$(SOVERSION)
+$(O)/tests/unit/test_device_cuda: | $(if $(HAVE_CUDA),$(FAKE_CUDA))
 $(FAKE_CUDA): $(O)/tests/gpu/fake_cuda.o $(filter-out %/cuda_kernels.o,$(CUDA_OBJ)) tests/gpu/fake_cuda.map Makefile
+	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	@$(CXX) $(YPK_LDFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=tests/gpu/fake_cuda.map -o $@ $(filter %.o,$^)
 $(O)/tests/gpu/fake_cuda.o: tests/gpu/fake_cuda.cc $(O)/flags

@@ -71,6 +71,6 @@ symbols=$(nm -D --defined-only "$BUILD/libyolopack-cuda.so.0" | awk '$2 != "A" {
 [ "$symbols" = ypk_cuda_library ] || fail "visible in libyolopack-cuda.so.0: $symbols"
 
 # The whole way on a runtime that is the CPU.
-export YPK_CUDA_LIBRARY=$BUILD/tests/gpu/libyolopack-cuda.so.0
+export YPK_CUDA_LIBRARY=$BUILD/tests/gpu/fake/libyolopack-cuda.so.0
 expect 0 bench --json --device cuda:1 --dtype f16 --channels rgb+ir3 --step-ms 1
 says out '"device": "cuda:1"'

@@ -42,7 +42,7 @@ static void find(void *function, void *library, const char *name) {
     memcpy(function, &found, sizeof found);
 }
 
-/* The library lies in gpu/ beside the folder of this program. */
+/* The library lies in gpu/fake/ beside the folder of this program. */
 static void load(void) {
     char path[PATH_MAX + 64], program[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
@@ -50,7 +50,9 @@ static void load(void) {
     program[n] = '\0';
     for (int i = 0; i < 2; i++)
         *strrchr(program, '/') = '\0';
-    snprintf(path, sizeof path, "%s/gpu/%s", program, DEVICE_CUDA_FILE);
+    snprintf(path, sizeof path, "%s/gpu/fake/%s", program, DEVICE_CUDA_FILE);
+    if (access(path, F_OK) != 0)
+        cr_skip("built without CUDA");
     setenv("YPK_CUDA_LIBRARY", path, 1);
     cr_assert_eq(device_cuda_load(&ops, &error), 0, "%s", error.message);
     void *library = dlopen(path, RTLD_NOW);
@@ -316,6 +318,16 @@ Test(device_cuda, a_file_that_is_not_ours_is_refused_by_name) {
     setenv("YPK_CUDA_LIBRARY", "libm.so.6", 1);
     cr_assert_eq(device_cuda_load(&ops, &error), ERR_DEVICE);
     cr_assert_not_null(strstr(error.message, "libm.so.6 is not yolopack's"), "%s", error.message);
+}
+
+Test(device_cuda_absent, a_build_without_cuda_says_so) {
+    int ordinal;
+    setenv("YPK_CUDA_LIBRARY", "/nonexistent/part.so", 1);
+    cr_assert_eq(device_find(&ops, &ordinal, "cuda:3", &error), ERR_DEVICE);
+    cr_assert_null(ops);
+    if (strstr(error.message, "/nonexistent/part.so"))
+        cr_skip("built with CUDA");
+    cr_assert_not_null(strstr(error.message, "built without CUDA: build it with CUDA=1"), "%s", error.message);
 }
 
 /* ---- the consumer's stream ------------------------------------------------------------------------------------------- */
