@@ -416,11 +416,11 @@ static bool check_bandwidth(struct check *c) {
     }
     MUST(consumer_settle(&c->consumer, &inner) == 0);
     ypk_loader_get_stats(loader, &stats);
-    ypk_loader_destroy(&loader);
     double rate = stats.copy_seconds > 0 ? (double)stats.copy_bytes / stats.copy_seconds : 0;
     figures(c, "%.2f GB/s, %.3f of the pinned maximum %.2f; %s%s%s", rate * 1e-9, rate / maximum, maximum * 1e-9,
             stats.pinned_bytes == stats.slot_bytes ? "page-locked" : "NOT page-locked", stats.note[0] ? "; " : "",
             stats.note);
+    ypk_loader_destroy(&loader); /* whose note that was */
     MUST(!c->beside || (rate >= 0.95 * maximum && stats.pinned_bytes == stats.slot_bytes));
     return true;
 }

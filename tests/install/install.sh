@@ -51,6 +51,14 @@ echo rubbish >"$stage/state"
 cat "$stage/error"
 unset LD_LIBRARY_PATH
 
+# The installed command finds its CUDA part in ../lib; that there is no GPU is what it says then.
+if [ -f "$libdir/libyolopack-cuda.so.0" ]; then
+    CUDA_VISIBLE_DEVICES=-1 "$stage/opt/yolopack/bin/yolopack" bench "$stage/set.ypk" --device cuda:0 2>"$stage/error" &&
+        fail "a CUDA device where all are hidden"
+    cat "$stage/error"
+    grep -q "cannot be loaded" "$stage/error" && fail "the installed CUDA part is not found"
+fi
+
 # Nothing but ypk_* is visible, and the packer's libraries are not needed to read.
 stray=$(nm -D --defined-only "$libdir/libyolopack.so" | awk '$2 != "A" { print $3 }' | grep -v '^ypk_.*@@YOLOPACK_0$') &&
     fail "exported by libyolopack.so: $stray"
