@@ -1,12 +1,12 @@
 /*
  * Every check of a device, on any device: check_device DEVICE PACK [CHECK...]
  *
- * DEVICE is "cuda:0", or "host" to try the checks themselves. One line for each check, with its figures. What only means
- * something on a device that works beside the program (bandwidth, waiting) is printed elsewhere, and not judged. Exit code 77:
- * there is no such device.
+ * DEVICE is "cuda:0", or, to try the checks themselves, "sim" or "host". One line for each check, with its figures. Those of
+ * speed are judged on a GPU only, and printed elsewhere too. Exit code 77: there is no such device.
  */
 #include "gpu/driver.h"
 #include "gpu/watched.h"
+#include "sim/device_sim.h"
 
 #include "api_error.h"
 #include "clock.h"
@@ -26,12 +26,12 @@
 enum { BATCHES_LIMIT = 128 };
 
 struct check {
-    const char *device; /* as named on the command line */
+    const char *device; /* as named on the command line; NULL for one that only tests know */
     const struct device_ops *ops;
     int ordinal;
     bool real;    /* an NVIDIA driver stands behind it */
     bool beside;  /* work on a stream does not keep the thread */
-    bool shorter; /* it is emulated, or the host: less of everything */
+    bool shorter; /* no GPU: less of everything */
     ypk_dataset *dataset;
     struct consumer consumer;
     char figures[400];
@@ -118,6 +118,12 @@ static bool fetch(struct check *c, uint8_t *to, const ypk_batch *b, void *stream
     return true;
 }
 
+static int make_loader(const struct check *c, ypk_loader **out, const ypk_loader_options *options) {
+    if (c->device)
+        return ypk_loader_create(out, c->dataset, options, &failure);
+    return loader_create_on(out, c->dataset, options, c->ops, c->ordinal, &inner);
+}
+
 static void forget(struct kept *kept, int count) {
     for (int i = 0; i < count; i++)
         free(kept[i].bytes);
@@ -168,7 +174,7 @@ static bool check_caller(struct check *c) {
         if (current >= 0)
             MUST(driver_set_device(current));
         void *before = driver_current();
-        MUST(ypk_loader_create(&loader, c->dataset, &o, &failure) == YPK_OK);
+        MUST(make_loader(c, &loader, &o) == YPK_OK);
         MUST(driver_current() == before);
         MUST(ypk_loader_next(loader, &batch, NULL, &failure) == YPK_OK);
         MUST(driver_current() == before);
@@ -192,7 +198,7 @@ static bool same_batches(struct check *c, const ypk_loader_options *o, int count
     struct kept kept[BATCHES_LIMIT];
     ypk_loader *loader;
     MUST(keep_batches(c, kept, count, *o));
-    MUST(ypk_loader_create(&loader, c->dataset, o, &failure) == YPK_OK);
+    MUST(make_loader(c, &loader, o) == YPK_OK);
     for (int i = 0; i < count; i++) {
         ypk_batch batch;
         MUST(ypk_loader_next(loader, &batch, c->consumer.stream, &failure) == YPK_OK);
@@ -408,7 +414,7 @@ static bool check_bandwidth(struct check *c) {
     o.mosaic = 0;
     size_t bytes = (size_t)o.batch * 4 * o.image_size * o.image_size;
     MUST(pinned_maximum(c, bytes, &maximum));
-    MUST(ypk_loader_create(&loader, c->dataset, &o, &failure) == YPK_OK);
+    MUST(make_loader(c, &loader, &o) == YPK_OK);
     for (int i = 0; i < (c->shorter ? 12 : 120); i++) {
         ypk_batch batch;
         MUST(ypk_loader_next(loader, &batch, c->consumer.stream, &failure) == YPK_OK);
@@ -421,7 +427,7 @@ static bool check_bandwidth(struct check *c) {
             stats.pinned_bytes == stats.slot_bytes ? "page-locked" : "NOT page-locked", stats.note[0] ? "; " : "",
             stats.note);
     ypk_loader_destroy(&loader); /* whose note that was */
-    MUST(!c->beside || (rate >= 0.95 * maximum && stats.pinned_bytes == stats.slot_bytes));
+    MUST(!c->real || (rate >= 0.95 * maximum && stats.pinned_bytes == stats.slot_bytes));
     return true;
 }
 
@@ -450,7 +456,7 @@ static bool check_waiting(struct check *c) {
     double rate, ignored, stepped, waited, seconds = c->shorter ? 0.5 : 6;
     o.batch = c->shorter ? 4 : 16;
     o.dtype = YPK_F16;
-    MUST(ypk_loader_create(&loader, c->dataset, &o, &failure) == YPK_OK);
+    MUST(make_loader(c, &loader, &o) == YPK_OK);
     MUST(train(c, loader, 0, seconds, &ignored, &ignored)); /* warm */
     MUST(train(c, loader, 0, seconds, &rate, &ignored));
     double step_ms = 1.1e3 / rate;
@@ -459,7 +465,7 @@ static bool check_waiting(struct check *c) {
     ypk_loader_destroy(&loader);
     figures(c, "loader %.1f batches/s; steps of %.2f ms (10 %% headroom) wait %.2f %% of the time, %.1f batches/s",
             rate, step_ms, 100 * waited, stepped);
-    MUST(!c->beside || waited <= 0.01);
+    MUST(!c->real || waited <= 0.01);
     return true;
 }
 
@@ -498,7 +504,7 @@ static bool check_thread(struct check *c) {
     figures(c, "next and release take %.1f us (median), %.1f (90 %%); %llu waits for the device",
             took[rounds / 2] * 1e6, took[rounds * 9 / 10] * 1e6, (unsigned long long)waits);
     MUST(waits == 0);
-    MUST(!c->beside || took[rounds / 2] <= 30e-6);
+    MUST(!c->real || took[rounds / 2] <= 30e-6);
     return true;
 }
 
@@ -560,7 +566,7 @@ static bool check_end(struct check *c) {
         ypk_batch held = {0}, batch;
         pthread_t thread;
         o.dtype = i % 2 ? YPK_F32 : YPK_U8;
-        MUST(ypk_loader_create(&loader, c->dataset, &o, &failure) == YPK_OK);
+        MUST(make_loader(c, &loader, &o) == YPK_OK);
         MUST(ypk_loader_next(loader, &held, c->consumer.stream, &failure) == YPK_OK);
         for (int k = 0; k < i % 5; k++) {
             MUST(ypk_loader_next(loader, &batch, c->consumer.stream, &failure) == YPK_OK);
@@ -584,7 +590,7 @@ static bool check_capture(struct check *c) {
     void *stream = c->consumer.stream, *captured;
     MUST(c->ops->stream_create(c->consumer.device, &captured, &inner) == 0);
     o.dtype = YPK_F16;
-    MUST(ypk_loader_create(&loader, c->dataset, &o, &failure) == YPK_OK);
+    MUST(make_loader(c, &loader, &o) == YPK_OK);
     MUST(driver_capture_begin(captured));
     for (int i = 0; i < 20; i++) {
         MUST(ypk_loader_next(loader, &batch, stream, &failure) == YPK_OK);
@@ -652,7 +658,7 @@ static int run_checks(struct check *c, int argc, char **argv) {
                 return 1;
             }
             c->beside = c->consumer.device && works_beside(c);
-            c->shorter = c->consumer.device ? !c->beside : true;
+            c->shorter = !c->real;
         }
         double from = clock_seconds();
         memset(&failure, 0, sizeof failure);
@@ -665,26 +671,43 @@ static int run_checks(struct check *c, int argc, char **argv) {
         failed += !passed;
         run++;
     }
-    printf("%s: %d checks, %d failed, %d skipped%s\n", c->device, run, failed, left_out,
-           c->consumer.device && !c->beside ? "; figures are not judged here" : "");
+    printf("%s: %d checks, %d failed, %d skipped%s\n", argv[1], run, failed, left_out,
+           c->real ? "" : "; figures are not judged here");
     return failed > 0;
 }
 
-int main(int argc, char **argv) {
-    struct check c = {.device = argc > 2 ? argv[1] : "", .consumer.stream = YPK_NO_STREAM};
+/* Finds the device, and whether it can be had: 0, ERR_ARGUMENT or why not. */
+static int find_device(struct check *c, const char *name) {
+    const char *library = getenv("YPK_CUDA_LIBRARY"); /* the one on fake_cuda.h lies with the tests */
     struct device *device = NULL;
-    if (argc < 3 || device_find(&c.ops, &c.ordinal, c.device, &inner) == ERR_ARGUMENT) {
-        fprintf(stderr, "usage: check_device host|cuda:N PACK [CHECK...]\n%s\n", inner.message);
+    if (strcmp(name, "sim") == 0) {
+        sim_begin(&(struct sim_options){.seed = 1});
+        c->ops = &device_sim;
+        return 0;
+    }
+    c->device = name;
+    int rc = device_find(&c->ops, &c->ordinal, name, &inner);
+    if (rc != 0 || !c->ops)
+        return rc ? rc : error_set(&inner, ERR_ARGUMENT, "%s is no device", name);
+    bool fake = library && strstr(library, "gpu/fake/");
+    if (!fake && strncmp(name, "cuda", 4) == 0 && driver_open() && driver_device_count() > c->ordinal) {
+        c->real = true; /* not opened yet: the first check looks at what that does */
+        return 0;
+    }
+    rc = c->ops->open(&device, c->ordinal, &inner);
+    if (rc == 0)
+        c->ops->close(&device);
+    return rc;
+}
+
+int main(int argc, char **argv) {
+    struct check c = {.consumer.stream = YPK_NO_STREAM};
+    int rc = argc < 3 ? ERR_ARGUMENT : find_device(&c, argv[1]);
+    if (rc == ERR_ARGUMENT) {
+        fprintf(stderr, "usage: check_device cuda:N|sim|host PACK [CHECK...]\n%s\n", inner.message);
         return 2;
     }
-    const char *library = getenv("YPK_CUDA_LIBRARY"); /* the one on fake_cuda.h lies with the tests */
-    bool fake = library && strstr(library, "gpu/fake/");
-    c.real = !fake && strncmp(c.device, "cuda", 4) == 0 && driver_open();
-    if (!c.real && c.ops && inner.code == 0)
-        inner.code = c.ops->open(&device, c.ordinal, &inner);
-    if (device)
-        c.ops->close(&device);
-    if (!c.ops || inner.code != 0 || (c.real && driver_device_count() <= c.ordinal)) {
+    if (rc != 0) {
         printf("no CUDA device: %s\n", inner.message);
         return 77;
     }
@@ -692,7 +715,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "check_device: %s\n", failure.message);
         return 1;
     }
-    int rc = run_checks(&c, argc, argv);
+    rc = run_checks(&c, argc, argv);
     if (c.consumer.device)
         consumer_close(&c.consumer);
     ypk_dataset_close(&c.dataset);

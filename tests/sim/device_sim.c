@@ -508,9 +508,26 @@ static void range_pop(struct device *d) {
     (void)d;
 }
 
+static void pass_time(void *arg, bool lost) {
+    const double ms = *(double *)arg;
+    struct timespec t = {(time_t)(ms * 1e-3), (long)(ms * 1e6) % 1000000000};
+    if (!lost)
+        nanosleep(&t, NULL);
+    free(arg);
+}
+
 static int busy(struct device *d, void *stream, double ms, struct error *error) {
-    (void)d, (void)stream, (void)ms;
-    return error_set(error, ERR_DEVICE, "sim: has sim_launch() instead");
+    double *arg = malloc(sizeof *arg);
+    MUST(arg);
+    *arg = ms;
+    lock();
+    int rc = call("busy", error);
+    if (rc == 0)
+        enqueue(find_stream(d->ordinal, stream), &(struct op){.kind = OP_LAUNCH, .run = pass_time, .arg = arg});
+    else
+        free(arg);
+    unlock();
+    return rc;
 }
 
 const struct device_ops device_sim = {
