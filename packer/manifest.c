@@ -67,6 +67,26 @@ int manifest_encode(struct bytes *out, json_t *manifest, struct error *error) {
     return 0;
 }
 
+/* jansson drops bytes of strings without a word when memory is short, so what it reads is believed when it reads it twice. */
+static int load_json(json_t **out, const char *text, size_t size, const char *path, struct error *error) {
+    json_error_t first = {0}, second = {0};
+    json_t *manifest = json_loadb(text, size, JSON_REJECT_DUPLICATES, &first);
+    json_t *again = manifest ? json_loadb(text, size, JSON_REJECT_DUPLICATES, &second) : NULL;
+    const json_error_t *fault = manifest ? &second : &first;
+    int rc = 0;
+    if (!again) /* the hash says that it is as it was written; a lack of memory is called "invalid token" now and then */
+        rc = error_set(error, ERR_MEMORY, "%s:%d:%d: out of memory? It matches its hash, but cannot be read: %s", path,
+                       fault->line, fault->column, fault->text);
+    else if (!json_equal(manifest, again))
+        rc = error_set(error, ERR_MEMORY, "%s: out of memory", path);
+    json_decref(again);
+    if (rc)
+        json_decref(manifest);
+    else
+        *out = manifest;
+    return rc;
+}
+
 static int parse(json_t **out, struct bytes *file, const char *path, struct error *error) {
     char *text = (char *)file->data, digits[HASH_DIGITS + 1];
     size_t position = hash_position(text, file->size);
@@ -76,14 +96,11 @@ static int parse(json_t **out, struct bytes *file, const char *path, struct erro
     if (memcmp(digits, text + position, HASH_DIGITS) != 0)
         return error_set(error, ERR_CORRUPT, "%s: does not match its hash (expected %.16s, found %s)", path,
                          text + position, digits);
-    json_error_t json_error;
-    json_t *manifest = json_loadb(text, file->size, JSON_REJECT_DUPLICATES, &json_error);
-    /* The hash says that it is as it was written. jansson calls a lack of memory "invalid token" now and then. */
-    if (!manifest)
-        return error_set(error, ERR_MEMORY, "%s:%d:%d: out of memory? It matches its hash, but cannot be read: %s",
-                         path, json_error.line, json_error.column, json_error.text);
+    json_t *manifest;
+    int rc = load_json(&manifest, text, file->size, path, error);
+    if (rc)
+        return rc;
     const json_t *version = json_object_get(manifest, "version");
-    int rc = 0;
     if (json_integer_value(version) > MANIFEST_VERSION)
         rc = error_set(error, ERR_UNSUPPORTED,
                        "%s: made by a newer yolopack: version %" JSON_INTEGER_FORMAT ", this one reads up to %d", path,
