@@ -19,10 +19,10 @@
 #include <time.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { BATCHES = 4000 };
+enum { BATCHES = 3000 };
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-enum { BATCHES = 4000 };
+enum { BATCHES = 3000 };
 #else
 enum { BATCHES = 100000 };
 #endif
