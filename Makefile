@@ -97,9 +97,9 @@ programs = $(patsubst %.c,$(O)/%,$(1))
 LIBRARY_PKGS = libturbojpeg libjpeg libzstd libxxhash
 ALL_PKGS = $(LIBRARY_PKGS) lmdb yaml-0.1 jansson libpng $(if $(HAVE_TIFF),libtiff-4) $(if $(HAVE_WEBP),libwebp)
 LIBRARY_CFLAGS = $(call once,LIBRARY_CFLAGS,$(PKG_CONFIG) --cflags $(LIBRARY_PKGS))
-LIBRARY_LIBS = $(call once,LIBRARY_PKG_LIBS,$(PKG_CONFIG) --libs $(LIBRARY_PKGS)) -lm
+LIBRARY_LIBS = $(call once,LIBRARY_PKG_LIBS,$(PKG_CONFIG) --libs $(LIBRARY_PKGS)) -lm -ldl
 ALL_PKG_CFLAGS = $(call once,ALL_PKG_CFLAGS,$(PKG_CONFIG) --cflags $(ALL_PKGS))
-ALL_LIBS = $(call once,ALL_PKG_LIBS,$(PKG_CONFIG) --libs $(ALL_PKGS)) -lm
+ALL_LIBS = $(call once,ALL_PKG_LIBS,$(PKG_CONFIG) --libs $(ALL_PKGS)) -lm -ldl
 # As a system's header, whose warnings are not ours.
 STB_CFLAGS = $(if $(HAVE_STB),$(patsubst -I%,-isystem %,$(call once,STB_CFLAGS_I,$(PKG_CONFIG) --cflags-only-I stb)))
 CRITERION_CFLAGS = $(call once,CRITERION_CFLAGS,$(PKG_CONFIG) --cflags criterion)
@@ -128,7 +128,7 @@ YPK_LDFLAGS = $(VARIANT_FLAGS) -pthread -Wl,--as-needed
 cuda_archs = $(filter $(CUDA_ARCHS),$(patsubst compute_%,%,$(call once,nvcc_archs,$(NVCC) --list-gpu-arch)))
 # The same rounding as on the CPU: nothing is contracted.
 NVCC_FLAGS = -ccbin '$(nvcc_host)' -std=c++14 -O2 -lineinfo --fmad=false $(if $(FATAL_WARNINGS),-Werror all-warnings) \
-             -Xcompiler -fPIC,-fvisibility=hidden,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics,-Wall,-Wextra \
+             -Xcompiler -fPIC,-fvisibility=hidden,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics,-Wall,-Wextra,-Wno-unused-function \
              -Xcompiler -iquote,reader/cuda,-iquote,reader,-iquote,common \
              $(foreach a,$(cuda_archs),-gencode arch=compute_$a,code=sm_$a) \
              $(foreach a,$(lastword $(cuda_archs)),-gencode arch=compute_$a,code=compute_$a)
