@@ -20,7 +20,7 @@ once = $(eval $(1) := $$(shell $(2)))$($(1))
 
 # ---- sources -------------------------------------------------------------------------------------------------------
 
-COMMON = error bytes file suggest record index index_builder codec jpeg baseline entropy huffman samples pixels exif cpu cpus cgroup memory staging
+COMMON = error bytes file suggest record index index_builder codec jpeg chroma baseline entropy huffman samples pixels exif cpu cpus cgroup memory staging
 COMMON_X86 = samples_avx2 samples_avx512
 PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_place pair_split pair_map \
          pair_match pair_label pair_hint pair_sample pair decimal label \
@@ -153,6 +153,8 @@ $(O)/%_avx2.o: ISA = -mavx2 -mfma
 $(O)/%_avx512.o: ISA = -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vbmi
 # Runs on machines that have those only, too: shifts by a number of bits that leave the flags alone.
 $(O)/common/entropy.o: ISA = $(if $(X86),-mbmi -mbmi2)
+# Loops over rows of samples, most of which gcc leaves alone at -O2.
+$(O)/common/chroma.o: ISA = -ftree-vectorize
 
 # The static library localises symbols in machine code; a link-time-optimised object has none yet.
 $(O)/common/%.o $(O)/reader/%.o: NO_LTO = -fno-lto

@@ -25,6 +25,7 @@
 #include "jpeg.h"
 
 #include "baseline.h"
+#include "chroma.h"
 #include "exif.h"
 
 #include <setjmp.h>
@@ -586,7 +587,7 @@ struct encode_task {
     struct bytes *out;
     const struct pixels *in;
     int quality;
-    bool subsample_420;
+    const struct pixels *chroma; /* Cb and Cr of half the size, or NULL: not subsampled */
 };
 
 /* The library writes to the free end of `out`. */
@@ -613,6 +614,42 @@ static void output_end(j_compress_ptr w) {
     task->out->size = task->out->capacity - w->dest->free_in_buffer;
 }
 
+static void write_pixels(struct jpeg_compress_struct *w, const struct pixels *in) {
+    while (w->next_scanline < w->image_height) {
+        JSAMPROW row = in->data + (size_t)w->next_scanline * in->stride;
+        jpeg_write_scanlines(w, &row, 1);
+    }
+}
+
+/* A row to be coded: behind its end the last sample goes on. */
+static void extend_row(uint8_t *row, uint32_t width, size_t padded) {
+    memset(row + width, row[width - 1], padded - width);
+}
+
+/* Luma and half-size chroma, a row of MCUs at a time. */
+static void write_halved(struct jpeg_compress_struct *w, const struct pixels *in, const struct pixels chroma[2]) {
+    const uint32_t width = (uint32_t)align_up(in->width, 2 * DCTSIZE);
+    JSAMPARRAY luma = w->mem->alloc_sarray((j_common_ptr)w, JPOOL_IMAGE, width, 2 * DCTSIZE);
+    JSAMPARRAY halves[2];
+    for (int c = 0; c < 2; c++)
+        halves[c] = w->mem->alloc_sarray((j_common_ptr)w, JPOOL_IMAGE, width / 2, DCTSIZE);
+
+    while (w->next_scanline < w->image_height) {
+        for (uint32_t i = 0; i < 2 * DCTSIZE; i++) {
+            const uint32_t y = w->next_scanline + i, last = in->height - 1;
+            pixels_luma_row(luma[i], in->data + (size_t)(y < last ? y : last) * in->stride, in->width);
+            extend_row(luma[i], in->width, width);
+        }
+        for (uint32_t i = 0; i < 2 * DCTSIZE; i++) {
+            const struct pixels *from = &chroma[i % 2];
+            const uint32_t y = w->next_scanline / 2 + i / 2, last = from->height - 1;
+            memcpy(halves[i % 2][i / 2], from->data + (size_t)(y < last ? y : last) * from->stride, from->width);
+            extend_row(halves[i % 2][i / 2], from->width, width / 2);
+        }
+        jpeg_write_raw_data(w, (JSAMPARRAY[]){luma, halves[0], halves[1]}, 2 * DCTSIZE);
+    }
+}
+
 static int encode_step(struct jpeg *j, void *arg, struct error *error) {
     struct encode_task *task = arg;
     const struct pixels *in = task->in;
@@ -629,32 +666,42 @@ static int encode_step(struct jpeg *j, void *arg, struct error *error) {
     jpeg_set_quality(w, task->quality, TRUE);
     w->optimize_coding = TRUE;
     w->dct_method = JDCT_ISLOW;
-    w->comp_info[0].h_samp_factor = w->comp_info[0].v_samp_factor = in->channels == 3 && task->subsample_420 ? 2 : 1;
+    w->raw_data_in = task->chroma != NULL;
+    w->comp_info[0].h_samp_factor = w->comp_info[0].v_samp_factor = task->chroma ? 2 : 1;
     jpeg_start_compress(w, TRUE);
-    while (w->next_scanline < w->image_height) {
-        JSAMPROW row = in->data + (size_t)w->next_scanline * in->stride;
-        jpeg_write_scanlines(w, &row, 1);
-    }
+    if (task->chroma)
+        write_halved(w, in, task->chroma);
+    else
+        write_pixels(w, in);
     jpeg_finish_compress(w);
     return 0;
 }
 
 int jpeg_encode(struct jpeg *j, struct bytes *out, const struct pixels *in, int quality, bool subsample_420,
                 struct error *error) {
+    struct pixels chroma[2] = {{0}};
     struct encode_task task = {
         {.init_destination = output_begin, .empty_output_buffer = output_full, .term_destination = output_end},
         out,
         in,
         quality,
-        subsample_420};
+        NULL};
     size_t size = out->size;
 
     if (in->depth != 8 || (in->channels != 1 && in->channels != 3) || quality < 1 || quality > 100)
         return error_set(error, ERR_ARGUMENT, "no JPEG has quality %d, %d channels and depth %d", quality, in->channels,
                          in->depth);
-    int rc = run(j, encode_step, &task, error);
+    int rc = 0;
+    if (in->channels == 3 && subsample_420) {
+        task.chroma = chroma;
+        rc = chroma_halve(chroma, in, error);
+    }
+    if (rc == 0)
+        rc = run(j, encode_step, &task, error);
     if (rc != 0)
         out->size = size;
+    pixels_deinit(&chroma[0]);
+    pixels_deinit(&chroma[1]);
     return rc;
 }
 

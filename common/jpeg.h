@@ -93,7 +93,7 @@ int jpeg_decode_fast(struct jpeg *jpeg, struct span file, const struct pixels *o
 uint32_t jpeg_scaled_side(uint32_t side, int eighths);
 
 /* Encodes interleaved 8-bit pixels (channels 1 or 3), appended to `out`. quality 1-100; subsample_420 has no meaning for
- * one channel. Optimised Huffman tables; no metadata. */
+ * one channel; chroma is made to fit how decoders interpolate it (chroma.h). Optimised Huffman tables; no metadata. */
 int jpeg_encode(struct jpeg *jpeg, struct bytes *out, const struct pixels *in, int quality, bool subsample_420,
                 struct error *error);
 

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 
 #define QUALITY_KEEP 95 /* what cannot be kept is transcoded so that nobody sees it */
-#define QUALITY_TRAIN 92
+#define QUALITY_TRAIN 90
 
 void pack_options_init(struct pack_options *options) {
     *options = (struct pack_options){

@@ -133,7 +133,7 @@ int cmd_pack(int argc, char **argv) {
         {"imgsz", 0, ARGS_INTEGER, "S", "train, raw: reduce to this longest side, px (default: as it is)",
          &p.image_size_px, 10, 65500},
         {"quality", 0, ARGS_INTEGER, "Q",
-         "keep, train: JPEG quality of what is transcoded (default: 95 for keep, 92 for train)", &p.quality, 1, 100},
+         "keep, train: JPEG quality of what is transcoded (default: 95 for keep, 90 for train)", &p.quality, 1, 100},
         {"zstd-level", 0, ARGS_INTEGER, "N", "raw: compress pixels; 0 = not at all, but 3 for 16-bit IR", &p.zstd_level,
          0, 22},
         {"ir-depth", 0, ARGS_CHOICE, "8|16", "16-bit IR: to 8 bits when packed, or kept without loss", &p.ir_depth, 0,
