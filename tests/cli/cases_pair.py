@@ -80,15 +80,17 @@ class LoaderOptions(ctypes.Structure):
     _fields_ += [(n, ctypes.c_int) for n in ("rect", "channels", "dtype", "layout")]
     _fields_ += [("mean", ctypes.c_float * 4), ("deviation", ctypes.c_float * 4), ("fast", ctypes.c_int),
                  ("bad_sample", ctypes.c_int), ("workers", ctypes.c_uint32), ("prefetch", ctypes.c_uint32),
-                 ("memory_limit", ctypes.c_uint64)]
+                 ("memory_limit", ctypes.c_uint64), ("device", ctypes.c_char_p), ("device_slots", ctypes.c_uint32)]
     _fields_ += [(f"chance_{i}", ctypes.c_double) for i in range(15)]
     _fields_ += [("mosaic_depth", ctypes.c_uint32), ("mosaic_pool_all", ctypes.c_int), ("hsv_on_ir", ctypes.c_int)]
     _fields_ += [(f"ir_{i}", ctypes.c_double) for i in range(6)] + [("ir_shift", ctypes.c_uint32)]
+    _fields_ += [("flip_index", ctypes.c_void_p), ("flip_index_count", ctypes.c_uint32)]
 
 
 class Tensor(ctypes.Structure):
     _fields_ = [("data", ctypes.POINTER(ctypes.c_uint8)), ("dtype", ctypes.c_int), ("dims", ctypes.c_int),
-                ("shape", ctypes.c_int64 * 4), ("strides", ctypes.c_int64 * 4)]
+                ("shape", ctypes.c_int64 * 4), ("strides", ctypes.c_int64 * 4),
+                ("device_type", ctypes.c_int), ("device_id", ctypes.c_int)]
 
 
 class BatchSample(ctypes.Structure):
@@ -103,7 +105,8 @@ class Batch(ctypes.Structure):
                 ("image_count", ctypes.c_int), ("sample_count", ctypes.c_uint32), ("valid_count", ctypes.c_uint32),
                 ("samples", ctypes.POINTER(BatchSample)), ("label_count", ctypes.c_uint32)]
     _fields_ += [(n, ctypes.POINTER(ctypes.c_float)) for n in ("label_batch", "label_class", "label_box")]
-    _fields_ += [("slot", ctypes.c_void_p)]
+    _fields_ += [("label_points", ctypes.c_void_p), ("points_per_label", ctypes.c_uint32),
+                 ("point_dims", ctypes.c_uint32), ("label_rotation", ctypes.c_void_p), ("slot", ctypes.c_void_p)]
 
 
 def letterboxed(dataset, look):
