@@ -104,7 +104,7 @@ static inline huffman_entry next_entry(const struct entropy_bits *b, const struc
  * 2^n - 1. Without branches, so that nothing is guessed wrong. */
 static inline int take_value(struct entropy_bits *b, huffman_entry e) {
     const uint64_t value = b->next << huffman_code_bits(e);
-    const int64_t negative = ~(int64_t)value >> 63;
+    const int64_t negative = -(int64_t)(~value >> 63);
     const uint64_t magnitude = (value ^ (uint64_t)negative) >> 1 >> (63 - huffman_value_bits(e));
     b->next <<= huffman_total(e);
     b->count -= huffman_total(e);

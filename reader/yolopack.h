@@ -332,7 +332,8 @@ typedef struct ypk_batch {
     uint32_t label_count;
     const float *label_batch; /* [label_count]: row of the sample. On a device labels are its memory, like the images */
     const float *label_class; /* [label_count] */
-    const float *label_box;   /* [label_count][4]: x, y, width, height of the centre form, 0-1; of polygons, their boxes only */
+    const float
+        *label_box; /* [label_count][4]: x, y, width, height of the centre form, 0-1; of polygons, their boxes only */
     /* Pose packs, else NULL and 0: [label_count][points_per_label][point_dims], as Ultralytics collates key points: x and y,
      * 0-1, and visibility (0, 1 or 2; 1 in a pack that has none). In training a point that left the picture, a mosaic's
      * canvas or the part that cutmix takes has visibility 0, and lies on the edge. point_dims is 3. */
@@ -342,7 +343,7 @@ typedef struct ypk_batch {
      * [-pi/4, 3pi/4). label_box is then of the rotated box: its centre, its longer side as a share of the picture's width, its
      * shorter side as a share of the height, as Ultralytics collates xywhr. */
     const float *label_rotation;
-    void *slot;               /* the loader's */
+    void *slot; /* the loader's */
 } ypk_batch;
 
 enum { YPK_END = 1 }; /* returned by ypk_loader_next after the last batch of the last epoch */
