@@ -155,6 +155,19 @@ out:
     return code;
 }
 
+int file_write_output(const char *path, const void *data, size_t size, struct error *error) {
+    struct stat st;
+    if (lstat(path, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
+        return file_write_atomic(path, data, size, error);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0644);
+    if (fd < 0)
+        return error_set_errno(error, errno, "%s: cannot open", path);
+    int code = file_write_all(fd, data, size, path, error);
+    if (close(fd) != 0 && code == 0)
+        code = error_set_errno(error, errno, "%s: cannot close", path);
+    return code;
+}
+
 int path_sync(const char *path, struct error *error) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)

@@ -24,6 +24,10 @@ int file_pread_all(int fd, void *data, size_t size, uint64_t offset, const char 
  * is the new file already in its place, but not yet known to be durable. */
 int file_write_atomic(const char *path, const void *data, size_t size, struct error *error);
 
+/* The same for a name that a user gave: what is there and is neither file nor directory (a device, a pipe, a link such as
+ * /dev/stdout) is written to, not replaced. */
+int file_write_output(const char *path, const void *data, size_t size, struct error *error);
+
 /* fsync of a directory, or of a file by name. */
 int path_sync(const char *path, struct error *error);
 

@@ -18,7 +18,7 @@ static int write_report(const char *path, const struct report *report, struct er
     if (rc != 0)
         error_set(error, rc, "%s", error_code_text(rc));
     else
-        rc = file_write_atomic(path, text.data, text.size, error);
+        rc = file_write_output(path, text.data, text.size, error);
     bytes_deinit(&text);
     return rc;
 }

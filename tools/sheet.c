@@ -184,7 +184,7 @@ int sheet_write(const struct sheet *sheet, const char *path, struct error *error
     struct bytes file = {0};
     int rc = is_png(path) ? encode_png(&file, &sheet->picture, error) : encode_jpeg(&file, &sheet->picture, error);
     if (rc == 0)
-        rc = file_write_atomic(path, file.data, file.size, error);
+        rc = file_write_output(path, file.data, file.size, error);
     bytes_deinit(&file);
     return rc;
 }

@@ -169,7 +169,7 @@ int tune_plot_write(const char *path, const struct tune_plot *plot, struct error
     if (!f)
         return error_set(error, ERR_MEMORY, "%s: out of memory", path);
     put_plot(f, plot);
-    int rc = fclose(f) == 0 ? file_write_atomic(path, text, size, error)
+    int rc = fclose(f) == 0 ? file_write_output(path, text, size, error)
                             : error_set(error, ERR_MEMORY, "%s: out of memory", path);
     free(text);
     return rc;

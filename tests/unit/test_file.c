@@ -192,6 +192,38 @@ Test(file, write_atomic_that_fails_changes_nothing) {
     cr_assert_eq(file_write_atomic(in("none/a"), "new", 3, &error), ERR_NOT_FOUND);
 }
 
+/* As root, a rename would put a file in the place of /dev/null. */
+Test(file, write_output_goes_through_links_and_devices_and_replaces_files) {
+    struct bytes b = {0};
+    struct stat st;
+    put("target", "a longer old text");
+    cr_assert_eq(symlink("target", in("link")), 0);
+    cr_assert_eq(symlink("/dev/null", in("null")), 0);
+    cr_assert_eq(symlink("/dev/full", in("full")), 0);
+    cr_assert_eq(file_write_output(in("link"), "new", 3, &error), 0, "%s", error.message);
+    cr_assert_eq(file_write_output(in("null"), "new", 3, &error), 0, "%s", error.message);
+    cr_assert_eq(file_write_output(in("full"), "new", 3, &error), ERR_SPACE);
+    cr_assert_eq(lstat(in("link"), &st), 0);
+    cr_assert(S_ISLNK(st.st_mode));
+    cr_assert_eq(lstat(in("null"), &st), 0);
+    cr_assert(S_ISLNK(st.st_mode));
+    cr_assert_eq(file_read(&b, AT_FDCWD, in("target"), 100, &error), 0);
+    cr_assert_eq(b.size, 3);
+    cr_assert_arr_eq(b.data, "new", 3);
+    cr_assert_eq(file_write_output(in("target"), "of a file", 9, &error), 0);
+    cr_assert_not(exists("target.tmp"));
+    cr_assert_eq(mkfifo(in("pipe"), 0600), 0);
+    int fd = open(in("pipe"), O_RDONLY | O_NONBLOCK);
+    char got[8] = "";
+    cr_assert_eq(file_write_output(in("pipe"), "down", 4, &error), 0, "%s", error.message);
+    cr_assert_eq(read(fd, got, sizeof got), 4);
+    cr_assert_arr_eq(got, "down", 4);
+    cr_assert_eq(lstat(in("pipe"), &st), 0);
+    cr_assert(S_ISFIFO(st.st_mode));
+    close(fd);
+    bytes_deinit(&b);
+}
+
 Test(file, write_of_nothing_to_a_full_device_is_no_space) {
     int fd = open("/dev/full", O_WRONLY);
     cr_assert_geq(fd, 0);
