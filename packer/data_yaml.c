@@ -12,7 +12,6 @@
 
 #define DEPTH_LIMIT 32
 #define KEY_LIMIT 1000
-#define KEYPOINT_LIMIT 1000
 
 struct reader {
     struct data_yaml *out;
@@ -24,6 +23,7 @@ struct reader {
     struct string_list keys; /* of the top level, so far */
     long class_count;        /* `nc`; -1 while not given */
     size_t class_count_line;
+    yaml_mark_t flip_index_mark;
 };
 
 void string_list_deinit(struct string_list *list) {
@@ -349,6 +349,40 @@ static int read_keypoint_shape(struct reader *r) {
     return rc;
 }
 
+static int read_flip_index(struct reader *r) {
+    struct flip_index *flip = &r->out->flip_index;
+    if (r->event.type != YAML_SEQUENCE_START_EVENT)
+        return is_null(&r->event) ? 0 : fail(r, r->event.start_mark, "flip_idx: expected a list of key points");
+    r->flip_index_mark = r->event.start_mark;
+    int rc = next(r);
+    while (rc == 0 && r->event.type != YAML_SEQUENCE_END_EVENT) {
+        long point = 0;
+        if (flip->count == KEYPOINT_LIMIT)
+            return fail(r, r->event.start_mark, "flip_idx: more than %d key points", KEYPOINT_LIMIT);
+        rc = read_number(r, "flip_idx", KEYPOINT_LIMIT - 1, &point);
+        flip->places[flip->count++] = (uint16_t)point;
+        if (rc == 0)
+            rc = next(r);
+    }
+    return rc;
+}
+
+/* Only then are both keys known. What is no pose set may have any, as with Ultralytics. */
+static int check_flip_index(struct reader *r) {
+    const struct flip_index *flip = &r->out->flip_index;
+    uint32_t points = (uint32_t)r->out->keypoint_count;
+    if (flip->count == 0 || points == 0)
+        return 0;
+    if (flip->count != points)
+        return fail(r, r->flip_index_mark, "flip_idx has %u entries but kpt_shape has %u points: correct one of them",
+                    flip->count, points);
+    for (uint32_t i = 0; i < points; i++)
+        if (flip->places[i] >= points)
+            return fail(r, r->flip_index_mark, "flip_idx[%u] is %u: it is 0 to %u, one of kpt_shape's points", i,
+                        flip->places[i], points - 1);
+    return 0;
+}
+
 static int read_class_count(struct reader *r) {
     if (is_null(&r->event))
         return 0;
@@ -360,8 +394,8 @@ static int read_class_count(struct reader *r) {
 
 /* Keys that say nothing about samples or labels. */
 static bool is_ignored_key(const char *key) {
-    static const char *const keys[] = {"download", "flip_idx", "kpt_names", "channels", "roboflow", "yaml_file",
-                                       "minival",  "author",   "version",   "license",  "date",     "description"};
+    static const char *const keys[] = {"download", "kpt_names", "channels", "roboflow", "yaml_file",  "minival",
+                                       "author",   "version",   "license",  "date",     "description"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(key, keys[i]) == 0)
             return true;
@@ -406,6 +440,8 @@ static int read_value(struct reader *r, const char *key, size_t line) {
         return read_class_count(r);
     if (strcmp(key, "kpt_shape") == 0)
         return read_keypoint_shape(r);
+    if (strcmp(key, "flip_idx") == 0)
+        return read_flip_index(r);
     int rc = is_ignored_key(key) ? 0 : note_unknown(r, key, line);
     return rc != 0 ? rc : skip_value(r);
 }
@@ -447,7 +483,7 @@ static int read_document(struct reader *r) {
     if (rc == 0 && r->class_count >= 0 && r->out->names.count != 0 && (size_t)r->class_count != r->out->names.count)
         rc = error_set(r->error, ERR_INPUT, "%s:%zu: nc is %ld but names has %zu: correct one of them", r->out->file,
                        r->class_count_line, r->class_count, r->out->names.count);
-    return rc;
+    return rc == 0 ? check_flip_index(r) : rc;
 }
 
 /* Bytes of comments that are not ASCII become '?', so that libyaml does not judge their encoding. A '#' is a comment at

@@ -21,6 +21,14 @@ struct data_yaml_split {
     size_t line;            /* of the first entry of rgb */
 };
 
+#define KEYPOINT_LIMIT 1000
+
+/* Which key point takes whose place in a flip: after it, point k is what point places[k] was. */
+struct flip_index {
+    uint16_t places[KEYPOINT_LIMIT];
+    uint32_t count; /* 0: not given */
+};
+
 struct data_yaml {
     char *file;       /* path of the yaml file as given */
     char *path;       /* the `path` key as written, NULL if absent */
@@ -30,6 +38,7 @@ struct data_yaml {
     struct string_list names;          /* in order of class id */
     char *task;                        /* the `task` key as written, NULL if absent */
     int keypoint_count, keypoint_dims; /* kpt_shape; 0, 0 if absent */
+    struct flip_index flip_index;      /* flip_idx; with a kpt_shape, of as many places, each one of its points */
     struct string_list unknown_keys;   /* "key (line N)" of keys nobody knows: warned about, never an error */
 };
 
@@ -42,7 +51,7 @@ struct data_yaml {
  * Names: a list, or a map of ids 0 … n-1 without gap; `nc` must agree when given. Scalars stay text (no, on, yes).
  * `download` is ignored and never run. ERR_INPUT names file, line and column, value, rule and remedy: gap in ids,
  * duplicate key, nc mismatch, wrong type, a missing blank after a colon, tabs, not a mapping, an alias in a value
- * that is read, more than 1 MiB or 32 levels, no train, val or test at all, a first entry that is nowhere (with the
+ * that is read, a flip_idx that is not of kpt_shape's points, more than 1 MiB or 32 levels, no train, val or test at all, a first entry that is nowhere (with the
  * places that were tried). Comments may hold any bytes.
  */
 int data_yaml_read(struct data_yaml *out, const char *file, struct error *error);

@@ -28,8 +28,8 @@ static int no_memory(struct pairing *p) {
 /* ---- what the data set says about itself ------------------------------------------------------------------------- */
 
 static int note_unknown_keys(struct pairing *p) {
-    static const char *const known[] = {"path",    "train", "val", "test", "train_ir", "val_ir",
-                                        "test_ir", "names", "nc",  "task", "kpt_shape"};
+    static const char *const known[] = {"path",    "train", "val", "test", "train_ir",  "val_ir",
+                                        "test_ir", "names", "nc",  "task", "kpt_shape", "flip_idx"};
     const struct string_list *keys = &p->yaml.unknown_keys;
     for (size_t i = 0; i < keys->count; i++) {
         const char *text = keys->items[i], *end = strrchr(text, '(');
@@ -70,6 +70,7 @@ static int read_yaml(struct pairing *p, const char *file) {
     p->yaml.task = NULL;
     out->keypoint_count = p->yaml.keypoint_count;
     out->keypoint_dims = p->yaml.keypoint_dims;
+    out->flip_index = p->yaml.flip_index;
     rc = note_unknown_keys(p);
     return rc == 0 ? note_unused_path(p) : rc;
 }

@@ -48,6 +48,7 @@ struct source_set {
     struct string_list names; /* class names; count 0 when nothing says them */
     char *task;               /* as data.yaml says it, or NULL */
     int keypoint_count, keypoint_dims;
+    struct flip_index flip_index;
     int modalities;               /* MODALITY_* bits present in at least one sample */
     char rule[512];               /* a line for people: "rgb/ + ir/ by name: 32 pairs in train, 12 pairs in test" */
     uint64_t rgb_count, ir_count; /* image files found for each role, before pairing */

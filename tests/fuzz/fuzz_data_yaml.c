@@ -14,6 +14,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (rc == 0) {
         FUZZ_CHECK(yaml.base && strcmp(yaml.file, "set/data.yaml") == 0);
         FUZZ_CHECK(yaml.keypoint_count >= 0 && (yaml.keypoint_count == 0) == (yaml.keypoint_dims == 0));
+        FUZZ_CHECK(yaml.flip_index.count <= KEYPOINT_LIMIT);
+        for (uint32_t i = 0; i < yaml.flip_index.count; i++)
+            FUZZ_CHECK(yaml.flip_index.places[i] < (yaml.keypoint_count ? yaml.keypoint_count : KEYPOINT_LIMIT));
         check_list(&yaml.names);
         check_list(&yaml.unknown_keys);
         check_list(&yaml.train.rgb);

@@ -69,6 +69,26 @@ Test(data_yaml, everything_it_reads) {
     data_yaml_deinit(&yaml);
 }
 
+static void assert_flips(const char *text, uint32_t count, const uint16_t *places) {
+    struct data_yaml yaml = parse(text);
+    cr_assert_eq(yaml.flip_index.count, count, "%s", text);
+    for (uint32_t i = 0; i < count; i++)
+        cr_assert_eq(yaml.flip_index.places[i], places[i], "%s", text);
+    cr_assert_eq(yaml.unknown_keys.count, 0, "%s", text);
+    data_yaml_deinit(&yaml);
+}
+
+Test(data_yaml, key_points_that_change_places) {
+    static const uint16_t swap[] = {0, 2, 1}, turn[] = {1, 2, 0};
+    assert_flips("kpt_shape: [3, 2]\nflip_idx: [0, 2, 1]\n", 3, swap);
+    assert_flips("flip_idx:\n- 0\n- 2\n- 1\nkpt_shape: [3, 3]\n", 3, swap);
+    assert_flips("kpt_shape: [3, 2]\nflip_idx: [1, 2, 0]\n", 3, turn);
+    assert_flips("kpt_shape: [3, 2]\nflip_idx: []\n", 0, NULL);
+    assert_flips("kpt_shape: [3, 2]\nflip_idx:\n", 0, NULL);
+    assert_flips("kpt_shape: [3, 2]\n", 0, NULL);
+    assert_flips("flip_idx: [0, 2, 1]\n", 3, swap);
+}
+
 Test(data_yaml, comments_may_hold_any_bytes) {
     struct data_yaml yaml = parse("# \xF0\x9F\x98\x80 \xB9\xFD\x01\ntrain: x # \xB9\xFD\nval: 'a # b'\n"
                                   "names: [it's, \"#\xC3\xA9\"] #\xFF\n");
@@ -110,7 +130,27 @@ Test(data_yaml, faults_are_named_with_line_and_remedy) {
     assert_refused("kpt_shape: [17]\n", "data.yaml:1:12: ", "kpt_shape");
     assert_refused("kpt_shape: [17, 4]\n", "data.yaml:1:12: ", "kpt_shape");
     assert_refused("kpt_shape: [17, 3, 1]\n", "data.yaml:1:20: ", "kpt_shape");
+    assert_refused("kpt_shape: [3, 3]\nflip_idx: [0, 1]\n", "data.yaml:2:11: ", "has 2 entries but kpt_shape has 3");
+    assert_refused("flip_idx: [0, 1, 2]\nkpt_shape: [2, 3]\n", "data.yaml:1:11: ", "has 3 entries but kpt_shape has 2");
+    assert_refused("kpt_shape: [3, 3]\nflip_idx: [0, 1, 3]\n", "data.yaml:2:11: ", "flip_idx[2] is 3: it is 0 to 2");
+    assert_refused("flip_idx: [0, -1]\n", "data.yaml:1:15: ", "\"-1\" is no whole number");
+    assert_refused("flip_idx: [0, left]\n", "data.yaml:1:15: ", "\"left\" is no whole number");
+    assert_refused("flip_idx: [0, 1000]\n", "data.yaml:1:15: ", "no whole number from 0 to 999");
+    assert_refused("flip_idx: [[0, 1]]\n", "data.yaml:1:12: ", "expected a number");
+    assert_refused("flip_idx: 1\n", "data.yaml:1:11: ", "expected a list of key points");
+    assert_refused("flip_idx: {0: 1}\n", "data.yaml:1:11: ", "expected a list of key points");
     assert_refused("? [a]\n: b\n", "data.yaml:1:3: ", "key");
+}
+
+Test(data_yaml, a_thousand_key_points_and_no_more) {
+    char text[4096] = "flip_idx: [";
+    for (int i = 0; i < KEYPOINT_LIMIT; i++)
+        strcat(text, "1, ");
+    struct data_yaml yaml = parse(strcat(text, "]\n"));
+    cr_assert_eq(yaml.flip_index.count, KEYPOINT_LIMIT);
+    data_yaml_deinit(&yaml);
+    strcpy(strrchr(text, ']'), "1]\n");
+    assert_refused(text, "data.yaml:1:3012: ", "more than 1000 key points");
 }
 
 Test(data_yaml, bombs_are_refused) {

@@ -257,7 +257,7 @@ Test(pair, splits_before_the_images) {
 Test(pair, data_yaml_with_shared_splits) {
     add_files("images/train/a.jpg", "imagesIR/train/a.jpg", "images/other/b.jpg", NULL);
     write_file("data.yaml", "path: .\ntrain: images/train\nval: images/train/\nnames: [x, y]\ntask: segment\n"
-                            "kpt_shape: [5, 2]\nnmes: [z]\n");
+                            "kpt_shape: [5, 2]\nflip_idx: [0, 2, 1, 4, 3]\nnmes: [z]\nflip_index: [0]\n");
     FIND(.dataset = NULL);
     assert_samples(
         "train: images/train/a.jpg imagesIR/train/a.jpg -\nval: images/train/a.jpg imagesIR/train/a.jpg -\n");
@@ -266,8 +266,10 @@ Test(pair, data_yaml_with_shared_splits) {
     cr_assert_eq(set.names.count, 2);
     cr_assert_str_eq(set.task, "segment");
     cr_assert_eq(set.keypoint_count, 5);
+    cr_assert(set.flip_index.count == 5 && set.flip_index.places[1] == 2 && set.flip_index.places[4] == 3);
     assert_row(
-        "data.yaml\t0\t0\tyaml-key\tnote\tnmes (line 7)\tnothing is known about this key (did you mean names?)\n");
+        "data.yaml\t0\t0\tyaml-key\tnote\tnmes (line 8)\tnothing is known about this key (did you mean names?)\n");
+    assert_row("\tflip_index (line 9)\tnothing is known about this key (did you mean flip_idx?)\n");
     assert_row("\tsplit-shared\t");
     cr_assert_eq(report_count(&set.report, ACTION_REJECTED), 0, "b.jpg is in no split");
     cr_assert_str_eq(set.rule, "images/ + imagesIR/ by name (YOLOFuse layout): 1 pair in train (val is the same)");
