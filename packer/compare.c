@@ -10,6 +10,7 @@
 #include "file.h"
 #include "jpeg.h"
 #include "manifest.h"
+#include "pack_manifest.h"
 #include "pack_split.h"
 #include "pipeline.h"
 #include "scan.h"
@@ -252,6 +253,15 @@ static void compare_names(struct comparison *c, const json_t *manifest, const st
     }
 }
 
+static void compare_flip_index(struct comparison *c, const json_t *manifest, const struct data_yaml *yaml) {
+    struct flip_index packed;
+    bool sound = pack_manifest_flip_index(&packed, json_object_get(manifest, "options"));
+    if (c->intake.label.task == TASK_POSE &&
+        (!sound || packed.count != yaml->flip_index.count ||
+         memcmp(packed.places, yaml->flip_index.places, packed.count * sizeof *packed.places) != 0))
+        differ(c, "%s: its flip_idx is not the one that was packed", yaml->file);
+}
+
 /* Compares the names of the source's data.yaml, if it has one, and says where its files are: malloc'ed in *base. */
 static int open_source(struct comparison *c, char **base, const json_t *manifest, const char *source,
                        struct error *error) {
@@ -265,6 +275,8 @@ static int open_source(struct comparison *c, char **base, const json_t *manifest
         rc = data_yaml_read(&yaml, file ? file : source, error);
     if (rc == 0 && yaml.file)
         compare_names(c, manifest, &yaml);
+    if (rc == 0 && yaml.file)
+        compare_flip_index(c, manifest, &yaml);
     if (rc == 0 && !(*base = strdup(yaml.base ? yaml.base : source)))
         rc = error_set(error, ERR_MEMORY, "out of memory");
     data_yaml_deinit(&yaml);

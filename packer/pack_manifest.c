@@ -40,11 +40,22 @@ static json_t *class_array(const uint8_t *wanted) {
     return array;
 }
 
+static json_t *flip_index_array(const struct flip_index *flip) {
+    json_t *array = json_array();
+    for (uint32_t i = 0; array && i < flip->count; i++) {
+        if (json_array_append_new(array, json_integer(flip->places[i])) != 0) {
+            json_decref(array);
+            array = NULL;
+        }
+    }
+    return array;
+}
+
 json_t *pack_manifest_options(const struct pack_options *options, const struct source_set *sources) {
     const struct intake_options *in = &options->intake;
     char norm[80];
     snprintf(norm, sizeof norm, "%s:%.9g,%.9g", normalise_names[in->ir_norm.kind], in->ir_norm.low, in->ir_norm.high);
-    return json_pack(
+    json_t *object = json_pack(
         "{s:s, s:i, s:i, s:i, s:s, s:b, s:i, s:s, s:I, s:I, s:f, s:I, s:s, s:i, s:i, s:f, s:s, s:s, s:f, s:o, s:b, "
         "s:I, s:o}",
         "preset", preset_names[in->preset], "imgsz", in->image_size_px, "quality", in->quality, "zstd_level",
@@ -56,6 +67,30 @@ json_t *pack_manifest_options(const struct pack_options *options, const struct s
         "lmdb", shard_library_version(), "fraction", options->fraction, "classes",
         class_array(in->label.wanted_classes), "single_cls", in->label.single_class, "source_classes",
         (json_int_t)in->label.class_count, "names", string_array(&sources->names));
+    if (object && in->label.task == TASK_POSE && sources->flip_index.count > 0 &&
+        json_object_set_new(object, "flip_idx", flip_index_array(&sources->flip_index)) != 0) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+bool pack_manifest_flip_index(struct flip_index *out, const json_t *options) {
+    const json_t *array = json_object_get(options, "flip_idx"), *place;
+    size_t count = json_array_size(array), i;
+    *out = (struct flip_index){0};
+    if (!array)
+        return true;
+    if (count == 0 || count > KEYPOINT_LIMIT)
+        return false;
+    json_array_foreach(array, i, place) {
+        json_int_t value = json_integer_value(place);
+        if (!json_is_integer(place) || value < 0 || (size_t)value >= count)
+            return false;
+        out->places[i] = (uint16_t)value;
+    }
+    out->count = (uint32_t)count;
+    return true;
 }
 
 static int hash_chunk(const char *text, size_t size, void *state) {

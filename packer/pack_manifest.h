@@ -15,6 +15,10 @@ json_t *pack_manifest_options(const struct pack_options *options, const struct s
 bool pack_manifest_counts(struct intake_counts *out, const json_t *counts);
 bool pack_manifest_part(struct pack_part *out, const json_t *part);
 
+/* Of those options: the key points' places in a flip, count 0 if the data set said none. False if they are not as written
+ * here: a list of integers, each the number of one of its places. */
+bool pack_manifest_flip_index(struct flip_index *out, const json_t *options);
+
 /* XXH3-64 of that object. */
 int pack_manifest_fingerprint(uint64_t *out, const json_t *options, struct error *error);
 

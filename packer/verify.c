@@ -13,6 +13,7 @@
 #include "file.h"
 #include "index.h"
 #include "manifest.h"
+#include "pack_manifest.h"
 #include "record.h"
 #include "shard.h"
 
@@ -487,12 +488,27 @@ static void compare_split(struct verifier *v, const char *name, const json_t *sa
     compare_classes(v, name, json_object_get(manifest, "classes"), &s->view);
 }
 
+static void compare_flip_index(struct verifier *v, const json_t *options) {
+    struct flip_index flip;
+    if (!pack_manifest_flip_index(&flip, options)) {
+        manifest_fault(v, "flip_idx is no list of key points, each the number of one of them");
+        return;
+    }
+    for (size_t i = 0; flip.count > 0 && i < v->split_count; i++) {
+        unsigned points = v->splits[i].view.meta.keypoint_count;
+        if (flip.count != points)
+            manifest_fault(v, "flip_idx has %" PRIu32 " entries, labels in %s have %u key points", flip.count,
+                           v->splits[i].file, points);
+    }
+}
+
 static void compare_manifest(struct verifier *v, json_t *manifest) {
     const char *name;
     json_t *says;
     json_object_foreach(json_object_get(manifest, "splits"), name, says) {
         compare_split(v, name, says, manifest);
     }
+    compare_flip_index(v, json_object_get(manifest, "options"));
 }
 
 static int check_files(struct verifier *v, struct error *error) {

@@ -159,6 +159,7 @@ static int write_split(struct export *x, struct error *error) {
 static int write_all(struct export *x, const struct splits *splits, struct error *error) {
     const char *name, *same_as;
     ypk_dataset *dataset = NULL;
+    struct flip_index flip;
     int rc = 0;
     for (size_t i = 0; rc == 0 && (name = splits_name(splits, i, &same_as)) != NULL; i++) {
         ypk_dataset_close(&dataset);
@@ -172,7 +173,9 @@ static int write_all(struct export *x, const struct splits *splits, struct error
             rc = write_split(x, error);
     }
     if (rc == 0 && dataset != NULL)
-        rc = export_yaml_write(&x->yaml, &x->tree, dataset, error);
+        rc = splits_flip_index(&flip, splits, dataset, error);
+    if (rc == 0 && dataset != NULL)
+        rc = export_yaml_write(&x->yaml, &x->tree, dataset, &flip, error);
     ypk_dataset_close(&dataset);
     return rc;
 }

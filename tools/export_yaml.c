@@ -188,13 +188,23 @@ static int add_split(const struct export_yaml *y, const struct export_split *spl
     return tree_write(tree, name, source->list.data, source->list.size, error);
 }
 
-static int add_classes(struct bytes *out, const ypk_dataset *dataset, const ypk_dataset_info *info) {
+static int add_flip_index(struct bytes *out, const struct flip_index *flip) {
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < flip->count; i++)
+        rc = add(out, "%s%u", i > 0 ? ", " : "flip_idx: [", flip->places[i]);
+    return rc == 0 && flip->count > 0 ? add(out, "]\n") : rc;
+}
+
+static int add_classes(struct bytes *out, const ypk_dataset *dataset, const ypk_dataset_info *info,
+                       const struct flip_index *flip) {
     static const char *const tasks[] = {[YPK_SEGMENT] = "segment", [YPK_POSE] = "pose", [YPK_OBB] = "obb"};
     int rc = 0;
     if (info->task >= YPK_SEGMENT && info->task <= YPK_OBB)
         rc = add(out, "task: %s\n", tasks[info->task]);
     if (rc == 0 && info->keypoint_count > 0)
         rc = add(out, "kpt_shape: [%u, %u]\n", info->keypoint_count, info->point_dims);
+    if (rc == 0)
+        rc = add_flip_index(out, flip);
     if (rc == 0 && info->class_count > 0)
         rc = add(out, "names:\n");
     for (uint32_t i = 0; rc == 0 && i < info->class_count; i++) {
@@ -205,14 +215,15 @@ static int add_classes(struct bytes *out, const ypk_dataset *dataset, const ypk_
     return rc;
 }
 
-int export_yaml_write(const struct export_yaml *y, struct tree *tree, const ypk_dataset *dataset, struct error *error) {
+int export_yaml_write(const struct export_yaml *y, struct tree *tree, const ypk_dataset *dataset,
+                      const struct flip_index *flip, struct error *error) {
     struct bytes out = {0};
     ypk_dataset_info info;
     ypk_dataset_get_info(dataset, &info);
     int rc = add(&out, "path: .\n");
     for (size_t i = 0; rc == 0 && i < y->split_count; i++)
         rc = add_split(y, &y->splits[i], &out, tree, error);
-    if (rc == 0 && (rc = add_classes(&out, dataset, &info)) != 0)
+    if (rc == 0 && (rc = add_classes(&out, dataset, &info, flip)) != 0)
         error_set(error, rc, "out of memory for data.yaml");
     if (rc == 0)
         rc = tree_write(tree, "data.yaml", out.data, out.size, error);

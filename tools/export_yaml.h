@@ -3,6 +3,7 @@
 #define YPK_TOOLS_EXPORT_YAML_H
 
 #include "bytes.h"
+#include "data_yaml.h"
 #include "tree.h"
 #include "yolopack.h"
 
@@ -29,7 +30,8 @@ int export_yaml_split(struct export_yaml *y, const char *name, const char *same_
 int export_yaml_sample(struct export_yaml *y, const char *image, const char *ir);
 
 /* Writes data.yaml, and NAME.txt lists where the splits' directories overlap. `dataset` says task and classes. */
-int export_yaml_write(const struct export_yaml *y, struct tree *tree, const ypk_dataset *dataset, struct error *error);
+int export_yaml_write(const struct export_yaml *y, struct tree *tree, const ypk_dataset *dataset,
+                      const struct flip_index *flip, struct error *error);
 void export_yaml_deinit(struct export_yaml *y);
 
 #endif

@@ -73,6 +73,15 @@ static void print_wanted(const json_t *ids) {
     }
 }
 
+static void print_flip_index(const json_t *places) {
+    char *list = json_array_size(places) > 0 ? json_dumps(places, 0) : NULL;
+    if (list != NULL)
+        printf("flip_idx %s\n", list);
+    else
+        printf("no flip_idx: training does not flip poses\n");
+    free(list);
+}
+
 static void print_labels(const json_t *o, const char **label) {
     begin_line(label);
     print_text(o, "task ", "task");
@@ -81,6 +90,10 @@ static void print_labels(const json_t *o, const char **label) {
     printf(", coordinates up to %.3g %% outside moved inside", 100 * number(o, "clamp"));
     print_wanted(json_object_get(o, "classes"));
     printf("%s\n", is_set(o, "single_cls") ? ", all classes made one" : "");
+    if (strcmp(text(o, "task"), "pose") == 0) {
+        begin_line(label);
+        print_flip_index(json_object_get(o, "flip_idx"));
+    }
     if (json_object_get(o, "fraction") != NULL && number(o, "fraction") < 1) {
         begin_line(label);
         printf("%.4g %% of the samples\n", 100 * number(o, "fraction"));
@@ -101,7 +114,7 @@ static bool is_told(const char *key) {
         "ignore_exif", "ir_depth", "ir_norm",          "pixel_limit",   "file_limit_bytes",
         "clamp",       "task",     "aspect_tolerance", "shard_bytes",   "keypoints",
         "fraction",    "classes",  "keypoint_dims",    "libjpeg_turbo", "lmdb",
-        "single_cls",  "names",    "source_classes"};
+        "single_cls",  "names",    "source_classes",   "flip_idx"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (strcmp(keys[i], key) == 0)
             return true;

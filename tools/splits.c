@@ -1,6 +1,7 @@
 #include "splits.h"
 
 #include "manifest.h"
+#include "pack_manifest.h"
 #include "suggest.h"
 
 #include <stdio.h>
@@ -68,6 +69,16 @@ int splits_check_classes(const ypk_dataset *dataset, struct error *error) {
         if (ypk_dataset_class_name(dataset, i) == NULL)
             return error_set(error, ERR_CORRUPT, "split %s: the index is damaged: class %u of %u has no name",
                              info.split, i, info.class_count);
+    return 0;
+}
+
+int splits_flip_index(struct flip_index *out, const struct splits *s, const ypk_dataset *dataset, struct error *error) {
+    ypk_dataset_info info;
+    ypk_dataset_get_info(dataset, &info);
+    bool sound = pack_manifest_flip_index(out, json_object_get(s->manifest, "options"));
+    if (!sound || (out->count > 0 && out->count != info.keypoint_count))
+        return error_set(error, ERR_CORRUPT, "%s/%s: its flip_idx is none of %u key points (yolopack verify says more)",
+                         s->pack, MANIFEST_NAME, info.keypoint_count);
     return 0;
 }
 

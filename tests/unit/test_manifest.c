@@ -1,3 +1,4 @@
+#include "pack_manifest.h"
 #include "tiny_pack.h"
 
 #include <criterion/criterion.h>
@@ -148,6 +149,56 @@ Test(manifest, files_are_listed_with_length_and_hash) {
     cr_assert_eq(file.bytes, 5);
     cr_assert_not(file.has_hash);
     json_decref(files);
+}
+
+static json_t *options_with(uint8_t task, const struct flip_index *flip) {
+    struct pack_options options;
+    struct source_set sources = {.keypoint_count = 3, .keypoint_dims = 2, .flip_index = *flip};
+    pack_options_init(&options);
+    options.intake.label.task = task;
+    json_t *object = pack_manifest_options(&options, &sources);
+    cr_assert_not_null(object);
+    return object;
+}
+
+Test(manifest, key_points_that_change_places_are_read_back) {
+    static const struct flip_index turn = {{1, 2, 0}, 3}, none = {.count = 0};
+    struct flip_index read;
+    json_t *options = options_with(TASK_POSE, &turn);
+    cr_assert(pack_manifest_flip_index(&read, options));
+    cr_assert_eq(memcmp(&read, &turn, sizeof read), 0);
+    json_decref(options);
+    options = options_with(TASK_POSE, &none);
+    cr_assert_null(json_object_get(options, "flip_idx"), "only when it is given");
+    cr_assert(pack_manifest_flip_index(&read, options) && read.count == 0);
+    json_decref(options);
+    options = options_with(TASK_DETECT, &turn);
+    cr_assert_null(json_object_get(options, "flip_idx"), "only of poses");
+    json_decref(options);
+    cr_assert(pack_manifest_flip_index(&read, NULL) && read.count == 0, "a manifest without options");
+}
+
+Test(manifest, hostile_places_are_refused) {
+    static const char *const options[] = {
+        "{\"flip_idx\": []}",     "{\"flip_idx\": null}",    "{\"flip_idx\": 1}",        "{\"flip_idx\": {\"0\": 0}}",
+        "{\"flip_idx\": [0, 2]}", "{\"flip_idx\": [0, -1]}", "{\"flip_idx\": [1, 0.0]}", "{\"flip_idx\": [1, \"0\"]}",
+    };
+    struct flip_index read;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        json_t *object = json_loads(options[i], 0, NULL);
+        cr_assert_not_null(object);
+        cr_assert_not(pack_manifest_flip_index(&read, object), "%s", options[i]);
+        cr_assert_eq(read.count, 0);
+        json_decref(object);
+    }
+    json_t *object = json_object(), *list = json_array();
+    json_object_set_new(object, "flip_idx", list);
+    for (int i = 0; i < KEYPOINT_LIMIT; i++)
+        json_array_append_new(list, json_integer(i));
+    cr_assert(pack_manifest_flip_index(&read, object) && read.count == KEYPOINT_LIMIT);
+    json_array_append_new(list, json_integer(0));
+    cr_assert_not(pack_manifest_flip_index(&read, object), "more than a label can have");
+    json_decref(object);
 }
 
 Test(manifest, hostile_entries_are_refused) {

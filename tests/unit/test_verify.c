@@ -293,6 +293,21 @@ Test(verify, what_the_manifest_says_of_its_indexes) {
     cr_assert_eq(verify(&faults, &result, &error), 0, "an index from before the last class came");
 }
 
+Test(verify, what_the_manifest_says_of_key_points) {
+    finds_difference(true, "options", json_pack("{s:[i, i]}", "flip_idx", 1, 0),
+                     "flip_idx has 2 entries, labels in train.index have 0 key points");
+    finds_difference(true, "options", json_pack("{s:[i, i]}", "flip_idx", 2, 0), "flip_idx is no list of key points");
+    tiny_pack_remove(&pack);
+    tiny_task_pack_create(&pack, SAMPLES, PER_SHARD, TASK_POSE);
+    struct faults faults;
+    struct verify_result result;
+    write_manifest(true, "options", json_pack("{s:[i, i, i, i]}", "flip_idx", 0, 1, 3, 2));
+    verify(&faults, &result, NULL);
+    cr_assert_null(strstr(faults.text, "flip_idx"), "%s", faults.text);
+    finds_difference(true, "options", json_pack("{s:[i, i, i]}", "flip_idx", 0, 2, 1),
+                     "flip_idx has 3 entries, labels in val.index have 4 key points");
+}
+
 /* ---- reindex ----------------------------------------------------------------------------------------------------- */
 
 /* What `mdb_copy -c -n` does to a shard. */
