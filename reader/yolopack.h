@@ -275,9 +275,10 @@ typedef struct ypk_loader_options {
     int hsv_on_ir;         /* the value gain moves IR too */
     double ir_gain, ir_bias, ir_noise, ir_invert, drop_rgb, drop_ir;
     uint32_t ir_shift; /* px */
-    /* Pose packs: flip_idx of data.yaml, [flip_index_count] with one entry a key point: after a flip, point k is what point
-     * flip_index[k] was. Copied by ypk_loader_create. NULL: nothing is flipped in such a pack, whatever flipud and fliplr
-     * say, since left and right would be mistaken for each other (Ultralytics does the same). */
+    /* Pose packs: flip_idx of data.yaml, which a pack's pack.json has as options.flip_idx (its index does not):
+     * [flip_index_count] with one entry a key point: after a flip, point k is what point flip_index[k] was. Copied by
+     * ypk_loader_create. NULL: nothing is flipped in such a pack, whatever flipud and fliplr say, since left and right
+     * would be mistaken for each other (Ultralytics does the same). */
     const uint16_t *flip_index;
     uint32_t flip_index_count;
 } ypk_loader_options;

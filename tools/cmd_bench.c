@@ -132,7 +132,7 @@ static int measure(const struct bench *b, ypk_dataset *dataset, struct error *er
     return 0;
 }
 
-static int run(const char *pack, const struct bench *b) {
+static int run(const char *pack, struct bench *b) {
     struct splits splits;
     struct error error = {0};
     ypk_dataset *dataset = NULL;
@@ -141,6 +141,8 @@ static int run(const char *pack, const struct bench *b) {
         return output_fail(&error);
     rc = splits_dataset_with(&dataset, &splits,
                              (ypk_dataset_options){.split = b->loader.split, .drop_behind = b->drop_behind}, &error);
+    if (rc == 0)
+        rc = splits_flip_index(&b->loader.flip, &splits, dataset, &error);
     if (rc == 0)
         rc = measure(b, dataset, &error);
     ypk_dataset_close(&dataset);

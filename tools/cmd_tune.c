@@ -324,6 +324,8 @@ static int run(struct tune *t) {
         return output_fail(&error);
     rc = splits_dataset(&t->dataset, &splits, t->loader.split, &error);
     if (rc == 0)
+        rc = splits_flip_index(&t->loader.flip, &splits, t->dataset, &error);
+    if (rc == 0)
         rc = tune(t, &error);
     ypk_dataset_close(&t->dataset);
     splits_close(&splits);

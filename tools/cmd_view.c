@@ -65,7 +65,7 @@ static int draw_batch(struct sheet *sheet, const struct view *v, const ypk_datas
     return rc;
 }
 
-static int run(const char *pack, const struct view *v) {
+static int run(const char *pack, struct view *v) {
     struct splits splits;
     struct sheet sheet = {0};
     struct error error = {0};
@@ -74,6 +74,8 @@ static int run(const char *pack, const struct view *v) {
     if (rc != 0)
         return output_fail(&error);
     rc = splits_dataset(&dataset, &splits, v->loader.split, &error);
+    if (rc == 0 && from_loader(v))
+        rc = splits_flip_index(&v->loader.flip, &splits, dataset, &error);
     if (rc == 0)
         rc = from_loader(v) ? draw_batch(&sheet, v, dataset, &error) : draw_stored(&sheet, v, dataset, &error);
     sheet_deinit(&sheet);

@@ -123,4 +123,6 @@ void loader_args_apply(const struct loader_args *a, ypk_loader_options *out) {
     out->prefetch = (uint32_t)a->prefetch;
     out->memory_limit = a->memory_limit;
     out->device = a->device;
+    out->flip_index = a->flip.count > 0 ? a->flip.places : NULL;
+    out->flip_index_count = a->flip.count;
 }

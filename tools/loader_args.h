@@ -3,6 +3,7 @@
 #define YPK_TOOLS_LOADER_ARGS_H
 
 #include "args.h"
+#include "data_yaml.h"
 #include "yolopack.h"
 
 #include <stdbool.h>
@@ -17,6 +18,7 @@ struct loader_args {
     const char *device;        /* NULL: host memory */
     const char *augment, *hyp; /* as on the command line */
     ypk_loader_options recipe; /* the defaults, changed by both */
+    struct flip_index flip;    /* the pack's, filled in by the command; count 0: none */
 };
 
 /* The library's defaults. */
@@ -37,7 +39,7 @@ bool loader_args_augment(struct loader_args *a, const struct args_spec *spec, in
 /* Both as text for titles: ", hyp.yaml, mosaic=0.5", "" if neither is given. */
 void loader_args_augment_text(char *out, size_t size, const struct loader_args *a);
 
-/* The loader's options as asked for. */
+/* The loader's options as asked for. They refer to a->flip. */
 void loader_args_apply(const struct loader_args *a, ypk_loader_options *out);
 
 #endif
