@@ -232,12 +232,20 @@ static void shard_unmap_range(const struct dataset_shard *s, uint64_t offset, ui
         (void)madvise((void *)start, (size_t)(end - start), MADV_DONTNEED);
 }
 
+/* Raw planes may be looked at where they lie, for longer than the record itself is. */
+static bool holds_raw(const struct index_sample *sample) {
+    return (sample->rgb_format & 0x0f) == CODEC_RAW || (sample->ir_format & 0x0f) == CODEC_RAW;
+}
+
 void dataset_record_done(const struct ypk_dataset *ds, const struct index_sample *sample) {
     const struct dataset_shard *s = &ds->shards[sample->shard];
     uint64_t size = record_bytes(sample->rgb_bytes, sample->ir_bytes);
-    if (!ds->drops || ds->reads || s->staged)
+    if (ds->reads || s->staged)
         return;
-    shard_unmap_range(s, sample->record_offset, size);
+    if (ds->drops || !holds_raw(sample))
+        shard_unmap_range(s, sample->record_offset, size);
+    if (!ds->drops)
+        return;
     char *path = shard_path(ds, sample->shard);
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
     if (fd >= 0) {

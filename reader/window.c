@@ -70,12 +70,10 @@ void window_restart(struct window *w, int64_t first_position) {
     }
 }
 
+/* In small pages: a buffer has room for the largest picture, and with huge ones what smaller pictures leave would be paid. */
 static uint8_t *map_memory(size_t bytes) {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        return NULL;
-    madvise(memory, bytes, MADV_HUGEPAGE);
-    return memory;
+    return memory == MAP_FAILED ? NULL : memory;
 }
 
 int window_create(struct window **out, const struct window_options *options, struct error *error) {

@@ -12,8 +12,8 @@ enum { SAMPLES = 96, PAYLOAD_BYTES = 256 << 10, SIDE = 512, PACK_BYTES = SAMPLES
 
 static char directory[TINY_PATH_BYTES], shard_path[TINY_PATH_BYTES];
 
-/* One shard of gray squares, stored as they are: 24 MB. */
-static void setup(void) {
+/* One shard of 24 MB: gray squares, stored as they are, or said to be JPEGs. */
+static void make_pack(uint8_t codec) {
     static const char *const files[] = {"train.index", NULL};
     struct index_builder index = {.meta = {.task = TASK_DETECT,
                                            .modalities = MODALITY_IR,
@@ -36,7 +36,7 @@ static void setup(void) {
         TINY_CHECK(bytes_reserve(&record, record.size + PAYLOAD_BYTES) == 0);
         memset(record.data + record.size, (int)i, PAYLOAD_BYTES);
         h->ir = (struct record_image){.payload_bytes = PAYLOAD_BYTES,
-                                      .codec = CODEC_RAW,
+                                      .codec = codec,
                                       .channels = 1,
                                       .depth = 8,
                                       .width = SIDE,
@@ -59,6 +59,10 @@ static void setup(void) {
     bytes_deinit(&record);
     bytes_deinit(&encoded);
     index_builder_deinit(&index);
+}
+
+static void setup(void) {
+    make_pack(CODEC_RAW);
 }
 
 static void teardown(void) {
@@ -141,6 +145,20 @@ Test(drop_behind, mapped_pages_leave_the_process) {
         cr_assert_leq(read_all(ds, &first), 8 * PAYLOAD_BYTES);
     cr_assert_eq(first[PAYLOAD_BYTES / 2], 0, "bytes that were lent stay good");
     ypk_dataset_close(&ds);
+}
+
+Test(drop_behind, records_of_jpegs_leave_the_process_without_it) {
+    const uint8_t *first;
+    if (file_pages() == 0)
+        cr_skip("there is no /proc/self/status");
+    teardown();
+    make_pack(CODEC_JPEG);
+    ypk_dataset *ds = open_with(YPK_IO_MMAP, 0);
+    uint64_t most = read_all(ds, &first);
+    cr_assert_leq(most, 20 * PAYLOAD_BYTES, "%llu", (unsigned long long)most);
+    cr_assert_eq(first[PAYLOAD_BYTES / 2], 0, "bytes that were lent stay good");
+    ypk_dataset_close(&ds);
+    cr_assert_gt(cached_bytes(), PACK_BYTES * 9 / 10, "they are still in the page cache");
 }
 
 static void cache_is_left(int io) {
