@@ -407,6 +407,41 @@ static int open_index(struct ypk_dataset *ds, struct error *error) {
     return rc;
 }
 
+/* What the manifest says that the split holds; false if it says nothing. As the packer writes it, "index" comes first. */
+static bool manifest_content(uint64_t *out, const struct bytes *manifest, const char *split) {
+    static const char key[] = "\"content_xxh3\": \"";
+    char name[INDEX_PREFIX_BYTES + 32], digits[17] = "";
+    int length = snprintf(name, sizeof name, "\"index\": \"%s" INDEX_SUFFIX "\"", split);
+    if (length <= 0 || (size_t)length >= sizeof name || manifest->size == 0)
+        return false;
+    const uint8_t *end = manifest->data + manifest->size;
+    const uint8_t *at = memmem(manifest->data, manifest->size, name, (size_t)length);
+    at = at ? memmem(at, (size_t)(end - at), key, sizeof key - 1) : NULL;
+    if (!at || (size_t)(end - at) < sizeof key - 1 + 16)
+        return false;
+    memcpy(digits, at + sizeof key - 1, 16);
+    char *after;
+    *out = strtoull(digits, &after, 16);
+    return after == digits + 16;
+}
+
+/* An index that took the name of another: of the test set, or of a pack with the same pictures. */
+static int check_content(const struct ypk_dataset *ds, struct error *error) {
+    struct bytes manifest = {0};
+    uint64_t expected;
+    char *path = path_join(ds->root, MANIFEST_NAME);
+    int rc = path ? file_read(&manifest, AT_FDCWD, path, MANIFEST_LIMIT_BYTES, error)
+                  : error_set(error, ERR_MEMORY, "%s: out of memory", ds->root);
+    if (!rc && manifest_content(&expected, &manifest, ds->split) && expected != ds->index.content_hash)
+        rc = error_set(error, ERR_CORRUPT,
+                       "%s: is not the index of split %s: its content is %016" PRIx64 ", " MANIFEST_NAME
+                       " says %016" PRIx64 ". Copy the pack again",
+                       ds->index_path, ds->split, ds->index.content_hash, expected);
+    bytes_deinit(&manifest);
+    free(path);
+    return rc;
+}
+
 static int open_shards(struct ypk_dataset *ds, int stage, struct error *error) {
     int rc = staged_find(&ds->staged, ds->root, stage, error);
     if (rc)
@@ -468,6 +503,8 @@ static int dataset_open(struct ypk_dataset *ds, const char *path, const ypk_data
         rc = choose_split(ds, o.split, error);
     if (!rc)
         rc = open_index(ds, error);
+    if (!rc)
+        rc = check_content(ds, error);
     if (!rc)
         rc = open_shards(ds, o.stage, error);
     if (!rc)

@@ -3,6 +3,7 @@ import ctypes
 import ctypes.util
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -142,6 +143,18 @@ def case_37_cut_grown_foreign_and_pointers():
         assert "night.ypk/train" in err, err
     write("night.ypk/train.index", index)
     command("verify", "night.ypk")
+    # whole by themselves, and not what the manifest names: the test set trained on, another pack's index with its shard
+    os.rename("night.ypk/train.index", "night.ypk/x")
+    os.rename("night.ypk/val.index", "night.ypk/train.index")
+    os.rename("night.ypk/x", "night.ypk/val.index")
+    for split in ("train", "val"):
+        _, err = command("bench", "night.ypk", "--split", split, "--batch", "2", "--imgsz", "64", code=5)
+        assert f"is not the index of split {split}" in err, err
+    pack("night", "second.ypk")
+    for name in ("train.index", "train-00000.lmdb"):
+        shutil.copy("other.ypk/" + name, "second.ypk/" + name)
+    _, err = command("info", "second.ypk", code=5)
+    assert "is not the index of split train" in err, err
 
 
 def read_until_killed(ready):
