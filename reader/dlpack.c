@@ -50,6 +50,11 @@ static int export_tensor(struct exported **out, ypk_batch *batch, int which, str
     struct exported *e = calloc(1, sizeof *e);
     if (!e)
         return error_set(error, ERR_MEMORY, "out of memory for a tensor");
+    int rc = loader_retain(batch->slot, error);
+    if (rc != 0) {
+        free(e);
+        return rc;
+    }
     const ypk_tensor *t = &batch->images[which];
     memcpy(e->shape, t->shape, sizeof e->shape);
     memcpy(e->strides, t->strides, sizeof e->strides);
@@ -58,7 +63,6 @@ static int export_tensor(struct exported **out, ypk_batch *batch, int which, str
         .context = batch->slot,
         .deleter = delete_exported,
     };
-    loader_retain(batch->slot);
     *out = e;
     return 0;
 }

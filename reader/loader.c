@@ -315,15 +315,17 @@ int ypk_loader_next(ypk_loader *loader, ypk_batch *out, void *stream, ypk_error 
     return rc < 0 ? api_fail(error, &inner) : rc;
 }
 
-void loader_retain(struct slot *slot) {
+int loader_retain(struct slot *slot, struct error *error) {
     struct ypk_loader *ld = slot->owner;
-    if (slot->transfer) {
-        transfer_retain(slot);
-        return;
-    }
+    if (slot->transfer)
+        return transfer_retain(slot, error);
+    int rc = check_process(ld, error);
+    if (rc != 0)
+        return rc;
     pthread_mutex_lock(&ld->mutex);
     slot->references++;
     pthread_mutex_unlock(&ld->mutex);
+    return 0;
 }
 
 bool loader_release(struct slot *slot, void *stream) {

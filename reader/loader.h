@@ -13,8 +13,9 @@
 int loader_create_on(struct ypk_loader **out, const struct ypk_dataset *dataset, const ypk_loader_options *options,
                      const struct device_ops *ops, int ordinal, struct error *error);
 
-/* Everybody who uses the memory of a batch that is held has a reference to its slot: takes another one. */
-void loader_retain(struct slot *slot);
+/* Everybody who uses the memory of a batch that is held has a reference to its slot: takes another one. ERR_ARGUMENT in
+ * a child of fork(). */
+int loader_retain(struct slot *slot, struct error *error);
 
 /* Gives one back; with the last the slot is filled again, or freed if the loader is gone. From any thread. On a device
  * `stream` is one that used the batch, or YPK_NO_STREAM; false: it cannot be used, and nothing was given back. */

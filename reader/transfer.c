@@ -738,16 +738,27 @@ int transfer_next(struct transfer *t, ypk_batch *out, int64_t *batch, void *stre
     return 0;
 }
 
-void transfer_retain(struct slot *slot) {
+/* In a child of fork() the mutex may be held for ever. */
+static int check_process(const struct transfer *t, struct error *error) {
+    return t->pid == getpid() ? 0 : error_set(error, ERR_ARGUMENT, "this batch was taken before fork(), by the parent");
+}
+
+int transfer_retain(struct slot *slot, struct error *error) {
     struct transfer *t = slot->transfer;
+    int rc = check_process(t, error);
+    if (rc != 0)
+        return rc;
     pthread_mutex_lock(&t->mutex);
     slot->references++;
     pthread_mutex_unlock(&t->mutex);
+    return 0;
 }
 
 int transfer_use(struct slot *slot, void *stream, struct error *error) {
     struct transfer *t = slot->transfer;
-    int rc = t->ops->check_stream(t->device, stream, error);
+    int rc = check_process(t, error);
+    if (rc == 0)
+        rc = t->ops->check_stream(t->device, stream, error);
     if (rc != 0)
         return rc;
     pthread_mutex_lock(&t->mutex);

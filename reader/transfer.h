@@ -63,9 +63,9 @@ void transfer_resume(struct transfer *transfer, int64_t batch);
 /* ypk_loader_next() but for the batch's place in its epoch: *batch is its number over all epochs. */
 int transfer_next(struct transfer *transfer, ypk_batch *out, int64_t *batch, void *stream, struct error *error);
 
-/* Of a batch that is held, from any thread. _use: ypk_batch_used_on(). _release: false when the stream cannot be used, and
- * nothing was released. */
-void transfer_retain(struct slot *slot);
+/* Of a batch that is held, from any thread; in a child of fork() ERR_ARGUMENT, and nothing is released. _use:
+ * ypk_batch_used_on(). _release: false when the stream cannot be used, and nothing was released. */
+int transfer_retain(struct slot *slot, struct error *error);
 int transfer_use(struct slot *slot, void *stream, struct error *error);
 bool transfer_release(struct slot *slot, void *stream);
 

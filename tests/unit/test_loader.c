@@ -539,6 +539,8 @@ Test(loader, a_child_of_fork_is_told) {
             ypk_loader_next(loader, &b, YPK_NO_STREAM, &error) == YPK_E_ARGUMENT && strstr(error.message, "fork");
         told = told && ypk_loader_state(loader, state, sizeof state, &error) == YPK_E_ARGUMENT;
         told = told && ypk_loader_seek(loader, 0, 0, &error) == YPK_E_ARGUMENT;
+        void *tensor;
+        told = told && ypk_batch_dlpack(&held, 0, &tensor, &error) == YPK_E_ARGUMENT && !tensor;
         ypk_loader_get_stats(loader, &stats);
         ypk_batch_release(&held, YPK_NO_STREAM);
         ypk_loader_destroy(&loader);
