@@ -212,18 +212,19 @@ static void hand_over_failure(struct transfer *t, struct device_slot *d, struct 
 
 static void send(struct transfer *t, struct device_slot *d, struct slot *source) {
     struct error error = {0};
-    if (source->error_code != 0) {
+    const bool failed = source->error_code != 0;
+    if (failed) {
         hand_over_failure(t, d, source);
-    } else {
+    } else if (hand_to_streams(t, d, source, &error) == 0) {
         d->source = source;
         t->flying[(t->flying_first + t->flying_count++) % t->options.slots] = d;
-        if (hand_to_streams(t, d, source, &error) != 0) {
-            fail(t, &error);
-            return;
-        }
+    } else { /* what was put on the streams may still read the source: it is not given back */
+        fail(t, &error);
+        return;
     }
     pthread_mutex_lock(&t->mutex);
-    d->user_count = 0;
+    if (!failed) /* else the next copy to this slot waits for them */
+        d->user_count = 0;
     d->slot.state = SLOT_READY;
     t->queue[(t->queue_first + t->queue_count++) % t->options.slots] = d;
     pthread_cond_broadcast(&t->sent);
@@ -713,8 +714,10 @@ static int next(struct transfer *t, struct device_slot **out, void *stream, stru
     if (rc == 0 && (waited || stream == YPK_NO_STREAM))
         count_wait(t, d, asked_ns);
     end_stall(t, stall, rc == 0 ? d : NULL);
-    if (rc != 0 && d)
+    if (rc != 0 && d) { /* the batch is lost: nothing that follows it may be delivered */
+        fail(t, error);
         transfer_release(&d->slot, YPK_NO_STREAM);
+    }
     *out = d;
     return rc;
 }

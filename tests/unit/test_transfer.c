@@ -7,8 +7,10 @@
 #include "tiny_pack.h"
 
 #include <criterion/criterion.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 static struct tiny_pack pack;
 static ypk_dataset *dataset;
@@ -376,6 +378,152 @@ Test(transfer, a_bad_sample_is_told_in_its_turn) {
     cr_assert_eq(b.samples[0].index, 12);
     ypk_batch_release(&b, NULL);
     ypk_loader_destroy(&loader);
+    assert_nothing_left();
+}
+
+/* ---- what goes wrong half-way ---------------------------------------------------------------------------------------- */
+
+/* Work that waits for a sign, and then tells whether the memory is still what it was. */
+struct late_look {
+    atomic_bool go;
+    const void *memory;
+    void *expected;
+    size_t bytes;
+    bool same;
+};
+
+static void look_late(void *arg, bool lost) {
+    struct late_look *l = arg;
+    (void)lost;
+    while (!atomic_load(&l->go))
+        usleep(100);
+    l->same = memcmp(l->memory, l->expected, l->bytes) == 0;
+}
+
+static void begin_late_look(struct late_look *l, const ypk_tensor *tensor, void *stream) {
+    l->bytes = (size_t)(tensor->shape[0] * tensor->strides[0]);
+    l->memory = tensor->data;
+    cr_assert_not_null(l->expected = malloc(l->bytes));
+    sim_finish(0, stream);
+    memcpy(l->expected, tensor->data, l->bytes);
+    sim_launch(0, stream, look_late, l);
+}
+
+/* The bad batch 3 gets the memory of batch 0, which is still at work on a stream of its own. */
+Test(transfer, memory_of_a_bad_batch_still_waits_for_those_who_use_it) {
+    ypk_loader_options o = small_options();
+    struct late_look late = {.memory = NULL};
+    ypk_error error;
+    ypk_batch b[3], bad;
+    tiny_damage(&pack, 20);
+    o.mode = YPK_EVAL;
+    o.device_slots = 3;
+    sim_begin(&(struct sim_options){.seed = 1});
+    ypk_loader *loader = make_on_sim(&o, 0);
+    void *slow = sim_stream_create(0), *other = sim_stream_create(0);
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(ypk_loader_next(loader, &b[i], i ? other : slow, &error), YPK_OK, "%s", error.message);
+    begin_late_look(&late, &b[0].images[0], slow);
+    ypk_batch_release(&b[0], slow);
+    cr_assert_eq(ypk_loader_next(loader, &bad, other, &error), YPK_E_CORRUPT);
+    ypk_batch_release(&b[1], other);
+    ypk_batch_release(&b[2], other);
+
+    cr_assert_eq(ypk_loader_seek(loader, 0, 0, &error), YPK_OK, "%s", error.message);
+    usleep(50000); /* copies to all three are asked for, and those that do not wait are done */
+    atomic_store(&late.go, true);
+    sim_finish(0, slow);
+    cr_assert(late.same);
+    ypk_loader_destroy(&loader);
+    sim_stream_destroy(slow);
+    sim_stream_destroy(other);
+    free(late.expected);
+    assert_nothing_left();
+}
+
+static ypk_loader *make_on(const struct device_ops *ops, const ypk_loader_options *o) {
+    ypk_loader *loader;
+    struct error error;
+    cr_assert_eq(loader_create_on(&loader, dataset, o, ops, 0, &error), 0, "%s", error.message);
+    return loader;
+}
+
+static void *refused_stream;
+
+static int refuse_to_wait(struct device *device, void *stream, void *event, struct error *error) {
+    return stream == refused_stream ? error_set(error, ERR_MEMORY, "no memory to wait with")
+                                    : device_sim.wait(device, stream, event, error);
+}
+
+Test(transfer, a_batch_that_could_not_be_waited_for_is_not_skipped) {
+    ypk_loader_options o = small_options();
+    static struct device_ops ops; /* outlives a test that fails */
+    ops = device_sim;
+    ypk_error error;
+    ypk_batch b;
+    ops.wait = refuse_to_wait;
+    sim_begin(&(struct sim_options){.seed = 1});
+    ypk_loader *loader = make_on(&ops, &o);
+    void *good = sim_stream_create(0);
+    refused_stream = sim_stream_create(0);
+    cr_assert_eq(ypk_loader_next(loader, &b, good, &error), YPK_OK, "%s", error.message);
+    ypk_batch_release(&b, good);
+    cr_assert_eq(ypk_loader_next(loader, &b, refused_stream, &error), YPK_E_MEMORY);
+    cr_assert_eq(ypk_loader_next(loader, &b, good, &error), YPK_E_MEMORY, "it stays");
+    cr_assert(strstr(error.message, "to wait with"), "%s", error.message);
+    ypk_loader_destroy(&loader);
+    sim_stream_destroy(good);
+    sim_stream_destroy(refused_stream);
+    assert_nothing_left();
+}
+
+/* From a sign on: the first copy is remembered, with what it copies, and the second one fails. */
+static struct {
+    atomic_bool armed;
+    const void *from;
+    void *expected;
+    size_t bytes;
+} half;
+
+static int fail_half_way(struct device *device, void *stream, void *to, const void *from, size_t bytes,
+                         struct error *error) {
+    if (atomic_load(&half.armed) && half.expected) {
+        usleep(5000); /* the first one is under way by now */
+        return error_set(error, ERR_DEVICE, "half-way");
+    }
+    if (atomic_load(&half.armed)) {
+        half.from = from;
+        half.bytes = bytes;
+        cr_assert_not_null(half.expected = malloc(bytes));
+        memcpy(half.expected, from, bytes);
+    }
+    return device_sim.copy(device, stream, to, from, bytes, error);
+}
+
+Test(transfer, what_is_copied_half_way_is_not_filled_again) {
+    ypk_loader_options o = small_options();
+    static struct device_ops ops; /* outlives a test that fails */
+    ops = device_sim;
+    ypk_error error;
+    ypk_batch b[3];
+    ops.copy = fail_half_way;
+    o.channels = YPK_CHANNELS_TWO; /* two copies at least */
+    o.device_slots = 3;
+    o.prefetch = 1;
+    begin_slow();
+    ypk_loader *loader = make_on(&ops, &o);
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(ypk_loader_next(loader, &b[i], NULL, &error), YPK_OK, "%s", error.message);
+    atomic_store(&half.armed, true);
+    ypk_batch_release(&b[0], NULL);
+    cr_assert_eq(ypk_loader_next(loader, &b[0], NULL, &error), YPK_E_DEVICE);
+    cr_assert_str_eq(error.message, "half-way");
+    usleep(100000); /* workers have filled what they got back */
+    cr_assert_eq(memcmp(half.from, half.expected, half.bytes), 0);
+    ypk_batch_release(&b[1], NULL);
+    ypk_batch_release(&b[2], NULL);
+    ypk_loader_destroy(&loader);
+    free(half.expected);
     assert_nothing_left();
 }
 
