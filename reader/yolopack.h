@@ -212,9 +212,9 @@ YPK_API int ypk_decoder_decode16(ypk_decoder *decoder, uint64_t index, uint16_t 
  * resumption, and for any number of ranks at the same global batch (batch * world).
  *
  * Threads. ypk_loader_next, _state, _restore, _seek and _destroy are for one thread at a time; ypk_batch_release,
- * ypk_batch_dlpack's deleters ypk_batch_used_on and ypk_loader_get_stats may be called from any. The dataset must outlive the loader and
- * every batch. Fork: a loader must not be used in a child; that is YPK_E_ARGUMENT, not a hang, and destroying it there, or
- * releasing a batch, does nothing. Signals are left to the caller's threads.
+ * ypk_batch_dlpack's deleters, ypk_batch_used_on and ypk_loader_get_stats may be called from any. The dataset must outlive
+ * the loader and every batch. Fork: neither a loader nor a batch must be used in a child; that is YPK_E_ARGUMENT, not a
+ * hang, and destroying it there, or releasing a batch, does nothing. Signals are left to the caller's threads.
  */
 typedef struct ypk_loader ypk_loader;
 
@@ -372,7 +372,9 @@ YPK_API int ypk_batch_used_on(ypk_batch *batch, void *stream, ypk_error *error);
 /* Gives the batch's memory back and zeroes *batch. A batch that is zero is no error. From any thread, and at once: on a
  * device the memory is filled again behind the work that is on `stream` now, on the stream of ypk_loader_next(), and on those
  * of ypk_batch_used_on(). YPK_NO_STREAM adds none; if it was given to ypk_loader_next() too, the caller is done with the
- * batch. A stream that cannot be used is refused: *batch stays as it is, still held, and ypk_loader_next() says so. */
+ * batch. A stream that cannot be used is refused: *batch stays as it is, still held, and ypk_loader_next() says so.
+ * cudaStreamPerThread is another stream on each thread: a batch that is used on it is released, and its tensors are deleted,
+ * on that thread. */
 YPK_API void ypk_batch_release(ypk_batch *batch, void *stream);
 
 /* The batch's tensor `which` as a DLManagedTensor (DLPack 0.8, of the device where it is) in *out, without a copy. The memory
