@@ -5,6 +5,7 @@
 #include "slot.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,9 +79,13 @@ static int check_choices(const ypk_loader_options *o, struct error *error) {
     if (o->device_slots != 0 && (o->device_slots < DEVICE_SLOTS_MINIMUM || o->device_slots > DEVICE_SLOTS_LIMIT))
         return error_set(error, ERR_ARGUMENT, "device_slots is %u: it is %d to %d, or 0 for %d", o->device_slots,
                          DEVICE_SLOTS_MINIMUM, DEVICE_SLOTS_LIMIT, DEVICE_SLOTS);
-    for (int c = 0; c < 4; c++)
-        if (!(o->deviation[c] > 0))
-            return error_set(error, ERR_ARGUMENT, "deviation[%d] is %g: it is more than 0", c, (double)o->deviation[c]);
+    for (int c = 0; c < 4; c++) {
+        if (!isfinite(o->mean[c]))
+            return error_set(error, ERR_ARGUMENT, "mean[%d] is %g: it is a finite number", c, (double)o->mean[c]);
+        if (!(o->deviation[c] > 0) || !isfinite(o->deviation[c]))
+            return error_set(error, ERR_ARGUMENT, "deviation[%d] is %g: it is a finite number over 0", c,
+                             (double)o->deviation[c]);
+    }
     return 0;
 }
 

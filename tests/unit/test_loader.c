@@ -6,6 +6,7 @@
 #include "tiny_pack.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -627,6 +628,10 @@ Test(loader, wrong_options_are_named) {
     REFUSED(mosaic, 1.5, "mosaic");
     REFUSED(fliplr, -0.1, "fliplr");
     REFUSED(deviation[2], 0, "deviation");
+    REFUSED(deviation[1], INFINITY, "deviation");
+    REFUSED(deviation[0], NAN, "deviation");
+    REFUSED(mean[3], NAN, "mean[3]");
+    REFUSED(mean[0], -INFINITY, "mean[0]");
     REFUSED(workers, 5000, "workers");
 #undef REFUSED
 }
