@@ -169,6 +169,18 @@ def case_42_partners_of_other_sizes():
         assert letterboxed(dataset, look) == 3
 
 
+def case_folders_written_otherwise():
+    # taken for RGB, infrared would be trained on as colour pictures without labels, and nobody would be told
+    for rgb, ir in (("images", "imagesir"), ("Visible", "Infrared"), ("Vis", "Ir"), ("vis", "ir"), ("visible", "lwir")):
+        name = f"{rgb}-{ir}"
+        for i in range(3):
+            write(f"{name}/{rgb}/{i}.png")
+            write(f"{name}/{ir}/{i}.png", GRAY)
+            write(f"{name}/labels/{i}.txt", "0 0.5 0.5 0.1 0.1\n")
+        out, err = command("check", name)
+        assert f"{rgb}/ + {ir}/ by name: 3 pairs" in err and "3 pairs, 3 boxes" in out, (out, err)
+
+
 def case_layouts_of_real_sets():
     if not DATA or not os.path.isdir(DATA):
         print("the real data sets are not here (YPK_TEST_DATA)")
