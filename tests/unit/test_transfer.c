@@ -162,6 +162,37 @@ Test(transfer, same_bytes_from_slow_streams) {
     assert_nothing_left();
 }
 
+/* Pictures of many sizes, a last batch that is not full, ranks whose last batch is padded, and no labels at all. */
+Test(transfer, same_batches_of_every_shape) {
+    ypk_loader_options o = small_options();
+    ypk_error error;
+    struct tiny_pack lone;
+    o.mode = YPK_EVAL;
+    o.batch = 4;
+    o.dtype = YPK_F16;
+    o.channels = YPK_CHANNELS_TWO;
+    begin_slow();
+    for (o.rect = 0; o.rect <= 1; o.rect++)
+        for (o.world = 1; o.world <= 3; o.world++)
+            for (o.rank = 0; o.rank < o.world; o.rank++) {
+                ypk_loader *here = make(&o), *there = make_on_sim(&o, 0);
+                cr_assert_geq(assert_same_run(here, there, YPK_NO_STREAM), 6);
+                ypk_loader_destroy(&here);
+                ypk_loader_destroy(&there);
+            }
+    o.world = 1;
+    o.rank = 0;
+    tiny_pack_create(&lone, 1, 1);
+    ypk_dataset_close(&dataset);
+    cr_assert_eq(ypk_dataset_open(&dataset, lone.path, NULL, &error), YPK_OK, "%s", error.message);
+    ypk_loader *here = make(&o), *there = make_on_sim(&o, 0);
+    cr_assert_eq(assert_same_run(here, there, YPK_NO_STREAM), 2);
+    ypk_loader_destroy(&here);
+    ypk_loader_destroy(&there);
+    tiny_pack_remove(&lone);
+    assert_nothing_left();
+}
+
 Test(transfer, holding_every_batch_names_them) {
     ypk_loader_options o = small_options();
     ypk_batch held[5] = {0};
