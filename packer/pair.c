@@ -14,6 +14,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /*
  * data set ──> data.yaml, map ──> paths under one base ──> scan ──> rule ──> roles and partners ──> labels ──> samples
@@ -310,8 +311,12 @@ static int scan_labels(struct pairing *p) {
     const char *directory = is_directory(given) ? given : inside;
     struct pair_places places = {0};
     int rc = inside ? pair_places_init(&places, p->out->base, p->error) : no_memory(p);
+    const char *missed = strchr(given, '/') ? given : inside;
     if (rc == 0 && !is_directory(directory))
-        rc = path_missing(strchr(given, '/') ? given : inside, p->error);
+        rc = access(missed, F_OK) == 0
+                 ? error_set(p->error, ERR_NOT_FOUND, "%s: no directory: --labels takes the one with the label files",
+                             missed)
+                 : path_missing(missed, p->error);
     if (rc == 0)
         rc = scan_directory(&p->label_scan, directory, "", NULL, p->options->cancel, p->error);
     const char *place = rc == 0 ? pair_places_put_directory(&places, directory) : NULL;

@@ -75,7 +75,9 @@ static void print_result(const struct staging *s, const char *pack, const struct
     }
     if (!is_found(s->options.base)) {
         output_label(stdout, STYLE_PLAIN, "next");
-        printf("export YPK_STAGE_DIR=%s, so that readers look there\n", s->options.base);
+        char *base = realpath(s->options.base, NULL); /* readers may run elsewhere */
+        printf("export YPK_STAGE_DIR=%s, so that readers look there\n", base != NULL ? base : s->options.base);
+        free(base);
     }
 }
 

@@ -35,6 +35,7 @@ def case_the_wrong_kind_of_place():
     told(3, ["no picture in it", "1 .txt files"], "check", "text")
     told(3, ["night.ypk: is a pack already", "yolopack info"], "pack", "night.ypk", "-o", "again.ypk")
     told(3, ["neither a directory nor a .yaml file"], "check", "night/images/000.png")
+    told(3, ["night/data.yaml: no directory", "--labels"], "check", "night", "--labels", "data.yaml")
     told(3, ["a pack is a directory"], "info", "night.ypk/pack.json")
     for reading in (["info"], ["ls"], ["reindex"], ["bench"], ["view", "-o", "x.png"]):
         told(5, ["night", "not a pack", "yolopack night"], reading[0], "night", *reading[1:])

@@ -203,6 +203,13 @@ def differs(base):
     assert copies(base) == []
 
 
+def elsewhere():
+    os.mkdir("disk")
+    done = run("stage", "big.ypk", "--to", "disk")
+    assert done.returncode == 0 and f"YPK_STAGE_DIR={os.path.realpath('disk')}," in done.stdout, done
+    ok("unstage", "big.ypk", "--to", "disk")
+
+
 def main():
     if os.geteuid() != 0:
         skip("only root can mount a small tmpfs to stage into")
@@ -223,6 +230,7 @@ def main():
             killed(base)
             dead_session(base)
             part_by_part(base)
+            elsewhere()
             vanishes(base)
             differs(base)
         finally:
