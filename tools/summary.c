@@ -150,20 +150,35 @@ void summary_print(const struct summary *s, const struct pack_result *result) {
         print_action(result, ACTION_NOTE, STYLE_PLAIN, "noted");
 }
 
-void summary_print_rows(FILE *to, const struct report *report, uint64_t limit) {
+/* The row's fifth field: what became of it. */
+static bool is_note(const char *row, size_t length) {
+    const char *at = row, *end = row + length;
+    for (int field = 0; field < 4 && at != NULL; field++)
+        at = (at = memchr(at, '\t', (size_t)(end - at))) != NULL ? at + 1 : NULL;
+    return at != NULL && end - at >= 5 && memcmp(at, "note\t", 5) == 0;
+}
+
+/* Prints at most `limit` rows that are notes, or that are not, and returns how many more there are. */
+static uint64_t print_kind(FILE *to, const struct report *report, bool notes, uint64_t *limit) {
     const char *at = (const char *)report->rows.data, *end = at + report->rows.size;
-    uint64_t printed = 0, more = 0;
+    uint64_t more = 0;
     while (report->rows.size > 0 && at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         size_t length = newline != NULL ? (size_t)(newline - at) : (size_t)(end - at);
-        if (printed < limit) {
+        if (is_note(at, length) == notes && *limit > 0) {
             fprintf(to, "  %.*s\n", (int)length, at);
-            printed++;
-        } else {
+            --*limit;
+        } else if (is_note(at, length) == notes) {
             more++;
         }
         at += length + 1;
     }
+    return more;
+}
+
+void summary_print_rows(FILE *to, const struct report *report, uint64_t limit) {
+    uint64_t more = print_kind(to, report, false, &limit);
+    more += print_kind(to, report, true, &limit);
     if (more > 0)
         fprintf(to, "  and %s more\n", text_count(more).text);
 }

@@ -20,7 +20,7 @@ int summary_run(struct summary *s, struct pack_result *result, struct dataset_ar
 /* "packed" (stdout) or "checked" (stdout), then what was rejected, dropped, clamped and noted (stderr). */
 void summary_print(const struct summary *s, const struct pack_result *result);
 
-/* Up to `limit` rows of the report to `to`, then "and N more". */
+/* Up to `limit` rows of the report to `to`, notes after all else, then "and N more". */
 void summary_print_rows(FILE *to, const struct report *report, uint64_t limit);
 
 /* The result as one JSON object, NULL if memory ran out; with what only a run over a data set has, and without. */

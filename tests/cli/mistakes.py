@@ -87,6 +87,16 @@ def case_strict():
     told(1, ["--strict forbids", "rejected: 1", "dropped: 0"], "pack", "night", "--strict")
 
 
+def case_what_was_rejected_is_told_before_notes():
+    for i in range(40):
+        write(f"set/images/{i:02}.png")
+    write("set/images/99.png", b"no picture")
+    for command_line in (("check", "set"), ("pack", "set", "-o", "set.ypk")):
+        out, err = command(*command_line, code=3)
+        told_rows = [line for line in (out + err).splitlines() if "\t" in line]
+        assert "99.png" in told_rows[0] and len(told_rows) == 20 and "and 61 more" in out + err, (out, err)
+
+
 def case_only_infrared():
     for folder, rule in (("imagesIR", "imagesIR"), ("thermal", "thermal"), ("ir", "ir")):
         for i in range(3):
