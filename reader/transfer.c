@@ -492,10 +492,12 @@ void transfer_join(struct transfer *t) {
         pthread_join(t->thread, NULL);
     pthread_mutex_lock(&t->mutex);
     bool failed = t->failure.code != 0;
-    t->closing = true; /* from now on, whoever releases a batch closes its slot */
     pthread_mutex_unlock(&t->mutex);
     if (t->started && failed)
-        drain(t);
+        drain(t); /* while nobody closes a slot, whose event this uses */
+    pthread_mutex_lock(&t->mutex);
+    t->closing = true; /* from now on, whoever releases a batch closes its slot */
+    pthread_mutex_unlock(&t->mutex);
     for (uint32_t i = 0; t->slots && i < t->options.slots; i++) {
         pthread_mutex_lock(&t->mutex);
         bool held = t->slots[i].slot.state == SLOT_HELD;

@@ -7,6 +7,7 @@
 #include "tiny_pack.h"
 
 #include <criterion/criterion.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -555,6 +556,50 @@ Test(transfer, what_is_copied_half_way_is_not_filled_again) {
     ypk_batch_release(&b[2], NULL);
     ypk_loader_destroy(&loader);
     free(half.expected);
+    assert_nothing_left();
+}
+
+/* Batches that another thread, which is this one, releases while the loader is destroyed and waits for its device. */
+static struct {
+    pthread_t destroyer;
+    bool armed;
+    ypk_batch batches[3];
+} between;
+
+static int fail_on_stream(struct device *device, void *stream, struct error *error) {
+    return stream == refused_stream ? error_set(error, ERR_DEVICE, "no such stream")
+                                    : device_sim.check_stream(device, stream, error);
+}
+
+static int release_between(struct device *device, void *event, struct error *error) {
+    if (pthread_equal(pthread_self(), between.destroyer) && between.armed) {
+        between.armed = false;
+        for (int i = 0; i < 3; i++)
+            ypk_batch_release(&between.batches[i], YPK_NO_STREAM);
+    }
+    return device_sim.synchronise(device, event, error);
+}
+
+Test(transfer, batches_are_released_while_a_failed_device_is_waited_for) {
+    ypk_loader_options o = small_options();
+    static struct device_ops ops; /* outlives a test that fails */
+    ypk_error error;
+    ypk_batch b;
+    ops = device_sim;
+    ops.check_stream = fail_on_stream;
+    ops.synchronise = release_between;
+    o.device_slots = 3;
+    begin_slow();
+    ypk_loader *loader = make_on(&ops, &o);
+    refused_stream = sim_stream_create(0);
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(ypk_loader_next(loader, &between.batches[i], NULL, &error), YPK_OK, "%s", error.message);
+    cr_assert_eq(ypk_loader_next(loader, &b, refused_stream, &error), YPK_E_DEVICE);
+    between.destroyer = pthread_self();
+    between.armed = true;
+    ypk_loader_destroy(&loader);
+    cr_assert(!between.armed && !between.batches[2].slot);
+    sim_stream_destroy(refused_stream);
     assert_nothing_left();
 }
 
