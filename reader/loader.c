@@ -465,9 +465,9 @@ uint64_t ypk_loader_batches_per_epoch(const ypk_loader *loader) {
     return plan_batches_per_epoch(loader->config.plan);
 }
 
-static const char *find_verdict(const ypk_loader_stats *s, bool device) {
+const char *loader_verdict(const ypk_loader_stats *s) {
     double augment = s->resize_seconds + s->warp_seconds + s->colour_seconds + s->write_seconds;
-    if (!device && s->wait_seconds < 0.02 * s->seconds)
+    if (s->device_slots == 0 && s->wait_seconds < 0.02 * s->seconds)
         return "consumer-bound";
     if (s->read_seconds > s->decode_seconds && s->read_seconds > augment)
         return "storage-bound";
@@ -491,5 +491,5 @@ void ypk_loader_get_stats(ypk_loader *ld, ypk_loader_stats *out) {
     out->note = ld->note;
     if (parent && ld->transfer)
         transfer_get_stats(ld->transfer, out, &verdict);
-    out->verdict = verdict ? verdict : find_verdict(out, ld->transfer != NULL);
+    out->verdict = verdict ? verdict : loader_verdict(out);
 }

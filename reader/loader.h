@@ -13,6 +13,9 @@
 int loader_create_on(struct ypk_loader **out, const struct ypk_dataset *dataset, const ypk_loader_options *options,
                      const struct device_ops *ops, int ordinal, struct error *error);
 
+/* What bounds the rate in the time that the statistics are of; on a device, if neither it nor the consumer does. Static. */
+const char *loader_verdict(const ypk_loader_stats *stats);
+
 /* Everybody who uses the memory of a batch that is held has a reference to its slot: takes another one. ERR_ARGUMENT in
  * a child of fork(). */
 int loader_retain(struct slot *slot, struct error *error);

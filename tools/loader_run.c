@@ -3,6 +3,7 @@
 #include "api_error.h"
 #include "clock.h"
 #include "consumer.h"
+#include "loader.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -79,6 +80,8 @@ static int measure(struct loader_measure *out, ypk_loader *loader, struct consum
     snprintf(out->note, sizeof out->note, "%s", after.note);
     out->on_device = consumer->ops != NULL;
     out->stats = difference(&after, &before);
+    if (!out->on_device) /* not of the time in which it warmed up */
+        out->stats.verdict = loader_verdict(&out->stats);
     out->wait_seconds = out->on_device ? out->stats.stream_wait_seconds : out->stats.wait_seconds;
     return YPK_OK;
 }

@@ -647,6 +647,19 @@ struct managed {
     void (*deleter)(struct managed *self);
 };
 
+/* The time that the figures are of decides: a tool's are those of its measurement, without the warming up. */
+Test(loader, the_verdict_is_that_of_the_figures) {
+    ypk_loader_stats s = {.seconds = 10, .wait_seconds = 0.1, .decode_seconds = 5, .warp_seconds = 1};
+    cr_assert_str_eq(loader_verdict(&s), "consumer-bound");
+    s.wait_seconds = 3;
+    cr_assert_str_eq(loader_verdict(&s), "decode-bound");
+    s.resize_seconds = 2;
+    s.colour_seconds = s.write_seconds = 1.5;
+    cr_assert_str_eq(loader_verdict(&s), "augment-bound");
+    s.read_seconds = 7;
+    cr_assert_str_eq(loader_verdict(&s), "storage-bound");
+}
+
 Test(loader, dlpack_keeps_the_memory_until_both_let_go) {
     ypk_loader_options o = small_options();
     ypk_error error;
