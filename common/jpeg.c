@@ -38,7 +38,14 @@
 #include <jerror.h>
 #include <turbojpeg.h>
 
-enum { SCAN_LIMIT = 500, CHUNK_ROWS = 16, MARKER_EOI = 0xD9, TEXT_BYTES = 200, OUTPUT_STEP_BYTES = 64 << 10 };
+enum {
+    SCAN_LIMIT = 500,
+    CHUNK_ROWS = 16,
+    MARKER_EOI = 0xD9,
+    TEXT_BYTES = 200,
+    OUTPUT_STEP_BYTES = 64 << 10,
+    STRAY_BYTES = 64
+};
 
 /* What the library reported about one picture. */
 struct findings {
@@ -128,6 +135,14 @@ static void note_harmless(struct jpeg *j, const char *text) {
         snprintf(j->findings.harmless, sizeof j->findings.harmless, "%s", text);
 }
 
+/* Whether the bytes passed over on the way to a marker are picture data: wrong codes can end the picture too early, and what
+ * is left of it is many bytes of many values. A few stray bytes, or padding with one value, are not. */
+static bool passes_over_data(const struct jpeg *j) {
+    const uint8_t *end = j->reader.src->next_input_byte;
+    return j->header_read && j->manager.msg_parm.i[0] > STRAY_BYTES &&
+           memcmp(end - STRAY_BYTES, end - STRAY_BYTES + 1, STRAY_BYTES - 1) != 0;
+}
+
 static void on_message(j_common_ptr cinfo, int level) {
     struct jpeg *j = owner(cinfo);
     struct findings *f = &j->findings;
@@ -149,6 +164,8 @@ static void on_message(j_common_ptr cinfo, int level) {
     case JWRN_EXTRANEOUS_DATA:
         if (f->ran_dry)
             note_damage(j, false, rows_so_far(j), "no EOI marker, and bytes that are no picture data at the end");
+        else if (passes_over_data(j))
+            note_damage(j, true, rows_so_far(j), text);
         else
             note_harmless(j, text);
         break;

@@ -526,6 +526,32 @@ Test(jpeg, junk_between_segments_is_a_warning) {
     bytes_deinit(&b);
 }
 
+/* `size` bytes of one value or of many before the EOI marker, none of them 0xFF. */
+static struct jpeg_check check_before_eoi(size_t size, bool many) {
+    struct bytes b = textured_jpeg(32, 24, 3, &(struct jpeg_recipe){0});
+    char stray[400] = {0};
+    uint32_t state = 1;
+    for (size_t i = 0; many && i < size; i++)
+        stray[i] = (char)(next_random(&state) % 255);
+    insert_bytes(&b, find_marker(&b, 0xD9, 0), stray, size);
+    struct jpeg_check check = check_of(span_of(&b));
+    cr_assert_eq(is_whole(span_of(&b), 32, 24), check.complete);
+    bytes_deinit(&b);
+    return check;
+}
+
+Test(jpeg, data_left_over_at_the_end_are_corrupt) {
+    for (int many = 0; many < 2; many++) {
+        struct jpeg_check check = check_before_eoi(20, many);
+        cr_assert(check.complete, "%s", check.warning);
+        cr_assert_eq(check.warning_count, 1);
+    }
+    cr_assert(check_before_eoi(400, false).complete, "padding");
+    struct jpeg_check check = check_before_eoi(400, true);
+    cr_assert(!check.complete && check.corrupt);
+    cr_assert_neq(strstr(check.warning, "extraneous"), NULL, "%s", check.warning);
+}
+
 Test(jpeg, fill_bytes_are_silent) {
     struct bytes b = textured_jpeg(32, 24, 3, &(struct jpeg_recipe){0});
     insert_bytes(&b, 2, "\xFF\xFF\xFF\xFF\xFF", 5);
