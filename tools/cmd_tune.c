@@ -24,7 +24,7 @@ enum {
     HELD_SLOTS = 2 /* that a loader has beside its prefetch, for the caller */
 };
 
-static const double near_best = 0.97; /* of the best rate: then the least memory decides */
+static const double near_best = 0.98; /* of the best rate: then the least memory decides */
 static const double finalist = 0.90;  /* of the best rate of the first round: measured again */
 static const double wait_is_none = 0.01;
 static const double memory_is_near = 0.8; /* of what is free */

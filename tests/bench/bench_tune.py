@@ -5,8 +5,8 @@ up to twice the cores, and prefetch 1, 3, 8; then the sweep's best, the recommen
 the pack's half of BENCH_BUDGET is over, once at least. The automatic mode is measured for longer: it changes what it has
 while it runs, and after the first seconds that counts.
 
-Environment: YOLOPACK (as `make bench` sets it), YPK_TEST_DATA (coco128; else a synthetic set), BENCH_SECONDS (1, of each
-measurement; 4 times that of the automatic one), BENCH_BUDGET (140 s for all; more cores have more settings and may take longer),
+Environment: YOLOPACK (as `make bench` sets it), YPK_TEST_DATA (coco128; else a synthetic set), BENCH_SECONDS (2, of each
+measurement; 4 times that of the automatic one), BENCH_BUDGET (220 s for all; more cores have more settings and may take longer),
 TMPDIR.
 """
 import json
@@ -18,9 +18,9 @@ import tempfile
 import time
 
 YOLOPACK = os.environ["YOLOPACK"]
-SECONDS = os.environ.get("BENCH_SECONDS", "1")
+SECONDS = os.environ.get("BENCH_SECONDS", "2")
 AUTOMATIC_SECONDS = str(4 * int(SECONDS))
-BUDGET = float(os.environ.get("BENCH_BUDGET", "140"))
+BUDGET = float(os.environ.get("BENCH_BUDGET", "220"))
 CORES = len(os.sched_getaffinity(0))
 WORKERS = sorted({2**k for k in range(CORES.bit_length())} | {CORES, 2 * CORES})
 PREFETCH = (1, 3, 8)
