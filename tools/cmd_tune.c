@@ -19,7 +19,7 @@
 
 enum {
     SETTING_LIMIT = 128,
-    FINAL_ROUNDS = 2,
+    FINAL_ROUNDS = 4,
     FINALISTS = 6,
     HELD_SLOTS = 2 /* that a loader has beside its prefetch, for the caller */
 };
