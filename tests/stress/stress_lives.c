@@ -9,24 +9,13 @@
 #include "unit/tiny_pack.h"
 
 #include "loader.h"
+#include "managed_tensor.h"
 #include "yolopack.h"
 
 #include <pthread.h>
 #include <time.h>
 
 enum { LIVES = 400, SAMPLES = 53, KEPT = 8 };
-
-/* The head of a DLManagedTensor (DLPack 0.8), as far as it is used here. */
-struct managed {
-    void *data;
-    int32_t device[2], dims;
-    uint8_t code, bits;
-    uint16_t lanes;
-    int64_t *shape, *strides;
-    uint64_t byte_offset;
-    void *context;
-    void (*deleter)(struct managed *self);
-};
 
 struct life {
     ypk_loader *loader;

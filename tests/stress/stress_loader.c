@@ -8,6 +8,7 @@
 
 #include "loader.h"
 
+#include "managed_tensor.h"
 #include "yolopack.h"
 
 #include <pthread.h>
@@ -20,18 +21,6 @@ struct parcel {
     ypk_batch batch;
     struct managed *tensor; /* NULL: the batch itself */
     uint64_t hash;
-};
-
-/* The head of a DLManagedTensor (DLPack 0.8), as far as it is used here. */
-struct managed {
-    void *data;
-    int32_t device[2], dims;
-    uint8_t code, bits;
-    uint16_t lanes;
-    int64_t *shape, *strides;
-    uint64_t byte_offset;
-    void *context;
-    void (*deleter)(struct managed *self);
 };
 
 /* Parcels on their way to the threads that release them, in random order. */

@@ -11,6 +11,7 @@
 #include "unit/tiny_pack.h"
 
 #include "loader.h"
+#include "managed_tensor.h"
 #include "yolopack.h"
 
 #include <pthread.h>
@@ -154,18 +155,6 @@ static void look_at(void *arg, bool lost) {
 }
 
 /* ---- the ones who release ------------------------------------------------------------------------------------------- */
-
-/* The head of a DLManagedTensor (DLPack 0.8), as far as it is used here. */
-struct managed {
-    void *data;
-    int32_t device[2], dims;
-    uint8_t code, bits;
-    uint16_t lanes;
-    int64_t *shape, *strides;
-    uint64_t byte_offset;
-    void *context;
-    void (*deleter)(struct managed *self);
-};
 
 struct parcel {
     ypk_batch batch;

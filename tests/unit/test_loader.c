@@ -1,6 +1,7 @@
 /* The same plan gives the same bytes, whatever carries it out. */
 #include "loader.h"
 
+#include "managed_tensor.h"
 #include "yolopack.h"
 
 #include "tiny_pack.h"
@@ -636,17 +637,6 @@ Test(loader, wrong_options_are_named) {
 #undef REFUSED
 }
 
-struct managed {
-    void *data;
-    int32_t device_type, device_id, dims;
-    uint8_t code, bits;
-    uint16_t lanes;
-    int64_t *shape, *strides;
-    uint64_t byte_offset;
-    void *context;
-    void (*deleter)(struct managed *self);
-};
-
 /* The time that the figures are of decides: a tool's are those of its measurement, without the warming up. */
 Test(loader, the_verdict_is_that_of_the_figures) {
     ypk_loader_stats s = {.seconds = 10, .wait_seconds = 0.1, .decode_seconds = 5, .warp_seconds = 1};
@@ -672,7 +662,7 @@ Test(loader, dlpack_keeps_the_memory_until_both_let_go) {
     cr_assert_eq(ypk_batch_dlpack(&b, 0, &exported, &error), YPK_OK, "%s", error.message);
     cr_assert_eq(ypk_batch_dlpack(&b, 1, &more.slot, &error), YPK_E_ARGUMENT);
     struct managed *m = exported;
-    cr_assert_eq(m->device_type, 1);
+    cr_assert_eq(m->device[0], 1);
     cr_assert_eq(m->dims, 4);
     cr_assert_eq(m->shape[1], 6);
     cr_assert_eq(m->bits, 8);

@@ -1,4 +1,5 @@
 /* Batches that went to a device are the batches that stay in host memory. */
+#include "managed_tensor.h"
 #include "yolopack.h"
 
 #include "device_maths.h"
@@ -602,18 +603,6 @@ Test(transfer, batches_are_released_while_a_failed_device_is_waited_for) {
     sim_stream_destroy(refused_stream);
     assert_nothing_left();
 }
-
-/* The head of a DLManagedTensor (DLPack 0.8), as far as it is used here. */
-struct managed {
-    void *data;
-    int32_t device[2], dims;
-    uint8_t code, bits;
-    uint16_t lanes;
-    int64_t *shape, *strides;
-    uint64_t byte_offset;
-    void *context;
-    void (*deleter)(struct managed *self);
-};
 
 Test(transfer, tensors_name_their_device_and_outlive_everything) {
     ypk_loader_options o = small_options();
