@@ -13,9 +13,9 @@
 #include "loader.h"
 #include "memory.h"
 #include "plan.h"
+#include "transfer.h"
 
 #include <sys/resource.h>
-#include "transfer.h"
 
 static const double look_seconds = 0.5;
 static const uint64_t look_batches = 2, look_rows = 2; /* for each worker: what a look must have seen at least */
