@@ -45,7 +45,7 @@ struct jpeg_check {
     bool equal_channels;    /* Y,Cb,Cr, and R = G = B in every pixel (chroma exactly neutral) */
     uint32_t rows_decoded;  /* rows decoded before the first fault; = height when complete. When the picture comes in
                                    several scans: rows of the scan at fault */
-    uint32_t warning_count; /* harmless warnings (extraneous bytes, …) */
+    uint32_t warning_count; /* harmless warnings (a few extraneous bytes, …) */
     char warning[200];      /* the first of them; of a picture that is not complete, the fault */
 };
 

@@ -1,5 +1,6 @@
 #include "frame.h"
 
+#include "clock.h"
 #include "codec.h"
 #include "decoder.h"
 #include "hsv.h"
@@ -10,7 +11,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Rows that go through all stages together: few enough to stay in the first cache, enough to make timing them cheap. */
 #define BLOCK_ROWS 8
@@ -34,15 +34,9 @@ struct frame {
     struct frame_times times;
 };
 
-static uint64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Adds the time since *mark to a stage and moves the mark. */
 static void lap(uint64_t *stage, uint64_t *mark) {
-    uint64_t now = now_ns();
+    uint64_t now = clock_ns();
     *stage += now - *mark;
     *mark = now;
 }
@@ -264,7 +258,7 @@ static int load_image(struct frame *f, uint64_t sample, int modality, struct pic
     struct record_image image;
     struct span payload;
     struct codec_planes stored;
-    uint64_t mark = now_ns();
+    uint64_t mark = clock_ns();
 
     int rc = decoder_image(f->decoder, sample, modality, &image, &payload, error);
     lap(&f->times.read, &mark);
@@ -454,7 +448,7 @@ static void render_rows(struct pass *p, const struct frame_target *target) {
     int height = (int)p->recipe->output_height;
     bool in_place = writes_in_place(p, target);
     uint8_t *rows[BLOCK_ROWS][WARP_PLANES] = {{0}};
-    uint64_t mark = now_ns();
+    uint64_t mark = clock_ns();
 
     for (int y = 0; y < height; y += BLOCK_ROWS) {
         int count = height - y < BLOCK_ROWS ? height - y : BLOCK_ROWS;

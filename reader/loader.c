@@ -117,7 +117,7 @@ static int create_with(struct ypk_loader **out, const struct ypk_dataset *datase
     if (rc == 0) {
         int64_t end = plan_end(ld->config.plan);
         ld->batch_count = end == INT64_MAX ? end : end / plan_frozen_options(ld->config.plan)->batch;
-        ld->started_ns = now_ns();
+        ld->started_ns = clock_ns();
         rc = allocate(ld, error);
     }
     if (rc == 0)
@@ -254,11 +254,11 @@ static int wait_for_batch(struct ypk_loader *ld, struct slot **out, struct error
                            ld->held);
             break;
         }
-        from = from ? from : now_ns();
+        from = from ? from : clock_ns();
         pthread_cond_wait(&ld->done, &ld->mutex);
     }
     if (from)
-        ld->stats.wait_seconds += (double)(now_ns() - from) * 1e-9;
+        ld->stats.wait_seconds += (double)(clock_ns() - from) * 1e-9;
     return rc;
 }
 
@@ -400,7 +400,7 @@ static int go_to(struct ypk_loader *ld, int64_t batch, struct error *error) {
         window_restart(ld->window, batch * plan_frozen_options(ld->config.plan)->batch);
         ypk_loader_stats fresh = {0};
         ld->stats = fresh;
-        ld->started_ns = now_ns();
+        ld->started_ns = clock_ns();
         if (ld->transfer)
             transfer_resume(ld->transfer, batch);
         tuning_restart(ld);
@@ -482,7 +482,7 @@ void ypk_loader_get_stats(ypk_loader *ld, ypk_loader_stats *out) {
         pthread_mutex_lock(&ld->mutex);
         workers_count_sleep(ld);
         *out = ld->stats;
-        out->seconds = (double)(now_ns() - ld->started_ns) * 1e-9;
+        out->seconds = (double)(clock_ns() - ld->started_ns) * 1e-9;
     }
     tuning_memory(ld, out);
     if (parent)

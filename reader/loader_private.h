@@ -3,6 +3,7 @@
 #define YPK_READER_LOADER_PRIVATE_H
 
 #include "balance.h"
+#include "clock.h"
 #include "dataset.h"
 #include "error.h"
 #include "loader_options.h"
@@ -16,7 +17,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <time.h>
 
 /* How many workers and slots there are, and how many there should be. Guarded by the loader's mutex. */
 struct tuning {
@@ -71,12 +71,6 @@ struct ypk_loader {
     uint64_t started_ns;
     struct tuning tuning;
 };
-
-static inline uint64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* loader.c */
 

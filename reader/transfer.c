@@ -1,5 +1,6 @@
 #include "transfer.h"
 
+#include "clock.h"
 #include "loader.h"
 #include "thread.h"
 
@@ -8,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Streams that one batch is used on: one of ypk_loader_next(), one of ypk_batch_release(), the others are named. */
@@ -80,12 +80,6 @@ struct transfer {
         uint64_t copy_bytes, stalls;
     } sums;
 };
-
-static uint64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void fail(struct transfer *t, const struct error *error) {
     pthread_mutex_lock(&t->mutex);
@@ -604,7 +598,7 @@ static int begin_stall(struct transfer *t, struct stall **out, void *stream, str
     *out = stall;
     if (!stall)
         return 0;
-    stall->asked_ns = now_ns();
+    stall->asked_ns = clock_ns();
     return t->ops->record(t->device, stall->from, stream, error);
 }
 
@@ -696,7 +690,7 @@ static int await(struct transfer *t, const struct device_slot *d, void *stream, 
 }
 
 static void count_wait(struct transfer *t, const struct device_slot *d, uint64_t asked_ns) {
-    double waited = (double)(now_ns() - asked_ns) * 1e-9;
+    double waited = (double)(clock_ns() - asked_ns) * 1e-9;
     pthread_mutex_lock(&t->mutex);
     t->sums.host_wait += waited;
     t->sums.host_late += late_part(waited, asked_ns, d->slot.full_ns);
@@ -707,7 +701,7 @@ static int next(struct transfer *t, struct device_slot **out, void *stream, stru
     struct stall *stall = NULL;
     struct device_slot *d = NULL;
     bool waited;
-    uint64_t asked_ns = now_ns();
+    uint64_t asked_ns = clock_ns();
     int rc = stream == YPK_NO_STREAM ? 0 : begin_stall(t, &stall, stream, error);
     if (rc == 0)
         rc = take(t, &d, stream, &waited, error);

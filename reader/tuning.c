@@ -16,6 +16,7 @@
 #include "transfer.h"
 
 #include <sys/resource.h>
+#include <time.h>
 
 static const double look_seconds = 0.5;
 static const uint64_t look_batches = 2, look_rows = 2; /* for each worker: what a look must have seen at least */
@@ -239,7 +240,7 @@ bool tuning_step(struct ypk_loader *ld) {
     } else if (t->workers < t->aim.workers) {
         add_worker(ld);
     } else if (t->workers == t->aim.workers && t->slots == t->aim.slots) {
-        uint64_t now = now_ns();
+        uint64_t now = clock_ns();
         if (!is_time(ld, now))
             return false;
         look(ld, now);

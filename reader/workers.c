@@ -55,7 +55,7 @@ static void finish_row(struct ypk_loader *ld, struct slot *slot, uint32_t row, s
     slot->size = size;
     if (++slot->rows_done == ld->config.layout.rows) {
         slot->state = SLOT_READY;
-        slot->full_ns = now_ns();
+        slot->full_ns = clock_ns();
         pthread_cond_signal(&ld->done);
     }
 }
@@ -73,7 +73,7 @@ static void add_counts(ypk_loader_stats *stats, const struct row_counts *counts)
 }
 
 void workers_count_sleep(struct ypk_loader *ld) {
-    uint64_t now = now_ns();
+    uint64_t now = clock_ns();
     ld->stats.idle_seconds += (double)(now - ld->tuning.sleeping_ns) * 1e-9 * ld->tuning.sleeping;
     ld->tuning.sleeping_ns = now;
 }

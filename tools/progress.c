@@ -1,19 +1,13 @@
 #include "progress.h"
 
+#include "clock.h"
 #include "output.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 
 enum { BAR_CELLS = 24, LABEL_CELLS = 10 };
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static bool locale_is_utf8(void) {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -84,7 +78,7 @@ static void draw(struct progress *p, uint64_t done, uint64_t total, uint64_t byt
 void progress_update(struct progress *p, const char *label, uint64_t done, uint64_t total, uint64_t bytes) {
     if (p->to == NULL)
         return;
-    double now = now_s();
+    double now = clock_seconds();
     if (strncmp(p->label, label, sizeof p->label - 1) != 0) {
         snprintf(p->label, sizeof p->label, "%s", label);
         p->start_s = now;

@@ -1,17 +1,11 @@
 #include "summary.h"
 
+#include "clock.h"
 #include "interrupt.h"
 #include "output.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* data.yaml may lead elsewhere, or nowhere: then where the files were found is worth a line. */
 static void print_base(const char *dataset, const struct source_set *sources) {
@@ -46,7 +40,7 @@ static void on_progress(void *arg, const struct pack_progress *p) {
 }
 
 int summary_run(struct summary *s, struct pack_result *result, struct dataset_args *d, struct error *error) {
-    *s = (struct summary){.args = d, .noun = "image", .label_noun = "label", .start_s = now_s()};
+    *s = (struct summary){.args = d, .noun = "image", .label_noun = "label", .start_s = clock_seconds()};
     progress_init(&s->progress, "images", d->quiet);
     d->pack.cancel = interrupt_install();
     d->pack.source.cancel = d->pack.cancel;
@@ -55,7 +49,7 @@ int summary_run(struct summary *s, struct pack_result *result, struct dataset_ar
     d->pack.callback_arg = s;
     int rc = pack_run(result, &d->pack, error);
     progress_clear(&s->progress);
-    s->seconds = now_s() - s->start_s;
+    s->seconds = clock_seconds() - s->start_s;
     return rc;
 }
 
