@@ -93,6 +93,9 @@ Test(file, read_refuses_what_is_no_regular_file, .timeout = 10) {
     cr_assert_null(b.data);
 }
 
+/* A line's length divides every page's: a write that crosses pages grows the file in two steps, which anyone can see. */
+static const char log_line[16] = "fifteen letters\n";
+
 struct growing {
     char path[1024];
     atomic_bool stop;
@@ -102,7 +105,7 @@ static void *grow(void *arg) {
     struct growing *g = arg;
     int fd = open(g->path, O_WRONLY | O_APPEND);
     while (!atomic_load(&g->stop))
-        if (write(fd, "0123456789", 10) != 10 || lseek(fd, 0, SEEK_END) > 1 << 20)
+        if (write(fd, log_line, sizeof log_line) != sizeof log_line || lseek(fd, 0, SEEK_END) > 1 << 20)
             if (ftruncate(fd, 0) != 0)
                 break;
     close(fd);
@@ -110,14 +113,14 @@ static void *grow(void *arg) {
 }
 
 /* Either the file as it was at one moment, or an error that says so: never a part of a file as if it were whole. */
-Test(file, read_of_a_file_that_changes) {
+Test(file, read_of_a_file_that_changes, .timeout = 60) {
     struct growing g = {0};
-    put("log", "0123456789");
+    put("log", "");
     snprintf(g.path, sizeof g.path, "%s", in("log"));
     pthread_t thread;
     cr_assert_eq(pthread_create(&thread, NULL, grow, &g), 0);
     int changed = 0;
-    for (int i = 0; i < 20000 && changed < 5; i++) {
+    while (changed < 5) { /* else the test's limit ends it */
         struct bytes b = {0};
         int code = file_read(&b, AT_FDCWD, g.path, 1 << 24, &error);
         if (code != 0) {
@@ -126,13 +129,12 @@ Test(file, read_of_a_file_that_changes) {
             cr_assert_eq(b.size, 0);
             changed++;
         } else {
-            cr_assert_eq(b.size % 10, 0);
+            cr_assert_eq(b.size % sizeof log_line, 0);
         }
         bytes_deinit(&b);
     }
     atomic_store(&g.stop, true);
     pthread_join(thread, NULL);
-    cr_assert_gt(changed, 0);
 }
 
 /* /proc files call themselves empty: the same case, every time. */
