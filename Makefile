@@ -34,7 +34,7 @@ READER_X86 = resize_rows_avx2 resize_rows_avx512 warp_rows_avx2 axis_rows_avx2 a
 TOOLS = args dataset_args augment loader_args commands interrupt progress output summary splits tree synth font canvas png_out sheet \
         view_stored view_batch \
         export_label export_yaml cmd_pack cmd_check cmd_bench info_options cmd_info cmd_ls cmd_verify cmd_reindex cmd_merge cmd_export cmd_synth cmd_view \
-        consumer loader_run tune_plot cmd_tune cmd_stage cmd_unstage cmd_staged
+        consumer loader_run tune_choice tune_plot cmd_tune cmd_stage cmd_unstage cmd_staged
 
 # Formats whose libraries may be absent: then the file in the source's place says which package is needed.
 HAVE_TIFF = $(call once,HAVE_TIFF,$(PKG_CONFIG) --exists libtiff-4 && echo yes)

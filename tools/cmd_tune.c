@@ -12,32 +12,19 @@
 #include "output.h"
 #include "progress.h"
 #include "splits.h"
+#include "tune_choice.h"
 #include "tune_plot.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     SETTING_LIMIT = 128,
-    FINAL_ROUNDS = 4,
-    FINALISTS = 6,
     HELD_SLOTS = 2 /* that a loader has beside its prefetch, for the caller */
 };
 
-static const double near_best = 0.98; /* of the best rate: then the least memory decides */
-static const double finalist = 0.90;  /* of the best rate of the first round: measured again */
-static const double wait_is_none = 0.01;
 static const double memory_is_near = 0.8; /* of what is free */
-
-struct setting {
-    uint32_t workers, prefetch; /* as the loader has them */
-    bool automatic;             /* it chose them itself, */
-    uint32_t changes;           /* and so often something else */
-    uint64_t memory_bytes;
-    uint64_t samples; /* of all rounds, as the seconds */
-    double seconds, wait_seconds;
-    unsigned rounds;
-};
 
 struct tune {
     struct loader_args loader;
@@ -48,26 +35,18 @@ struct tune {
     char device[32]; /* where the batches went */
     ypk_dataset *dataset;
     struct memory_room room;
-    struct setting settings[SETTING_LIMIT];
+    struct tune_setting settings[SETTING_LIMIT];
     size_t count, recommended;
     struct progress progress;
     uint64_t runs_done, runs_total;
 };
-
-static double rate(const struct setting *s) {
-    return s->seconds > 0 ? (double)s->samples / s->seconds : 0;
-}
-
-static double wait_ratio(const struct setting *s) {
-    return s->seconds > 0 ? s->wait_seconds / s->seconds : 0;
-}
 
 /* ---- measuring ----------------------------------------------------------------------------------------------------- */
 
 static void add_setting(struct tune *t, uint32_t workers, uint32_t prefetch) {
     if (t->count < SETTING_LIMIT)
         t->settings[t->count++] =
-            (struct setting){.workers = workers, .prefetch = prefetch, .automatic = workers == 0 && prefetch == 0};
+            (struct tune_setting){.workers = workers, .prefetch = prefetch, .automatic = workers == 0 && prefetch == 0};
 }
 
 /* One worker, twice as many, … up to the cores, and twice the cores: that helps where the storage is what one waits for.
@@ -101,7 +80,7 @@ static uint64_t memory_limit(const struct tune *t) {
     return most;
 }
 
-static int measure(struct tune *t, struct setting *s, struct error *error) {
+static int measure(struct tune *t, struct tune_setting *s, struct error *error) {
     ypk_loader_options options;
     struct loader_measure measured;
     ypk_error detail = {0};
@@ -126,99 +105,49 @@ static int measure(struct tune *t, struct setting *s, struct error *error) {
     s->prefetch = stats.slots - HELD_SLOTS;
     s->changes = stats.changes;
     s->memory_bytes = stats.slot_bytes + stats.window_bytes + stats.scratch_bytes;
-    s->samples += stats.samples;
     s->seconds += stats.seconds;
     s->wait_seconds += measured.wait_seconds;
-    s->rounds++;
+    s->rates[s->rounds++] = stats.seconds > 0 ? (double)stats.samples / stats.seconds : 0;
     return 0;
 }
 
-static double best_rate(const struct tune *t, unsigned rounds) {
-    double best = 0;
-    for (size_t i = 0; i < t->count; i++)
-        if (t->settings[i].rounds >= rounds && rate(&t->settings[i]) > best)
-            best = rate(&t->settings[i]);
-    return best;
-}
-
-/* The fastest settings of the first round, and the automatic one. */
-static size_t choose_finalists(const struct tune *t, size_t out[FINALISTS + 1]) {
-    double best = best_rate(t, 1), below = 2 * best + 1;
-    size_t count = 0;
-    while (count < FINALISTS) {
-        size_t next = t->count;
-        for (size_t i = 0; i + 1 < t->count; i++) {
-            double r = rate(&t->settings[i]);
-            bool seen = false;
-            for (size_t k = 0; k < count; k++)
-                seen = seen || out[k] == i;
-            if (!seen && r >= finalist * best && r <= below && (next == t->count || r > rate(&t->settings[next])))
-                next = i;
-        }
-        if (next == t->count)
-            break;
-        below = rate(&t->settings[next]);
-        out[count++] = next;
-    }
-    out[count++] = t->count - 1;
-    return count;
-}
-
+/* Every other final round goes backwards: what drifts in a round then favours nobody. */
 static int measure_all(struct tune *t, struct error *error) {
-    size_t finalists[FINALISTS + 1];
+    size_t finalists[TUNE_FINALISTS + 1];
     int rc = 0;
-    t->runs_total = t->count + (size_t)FINAL_ROUNDS * (FINALISTS + 1);
+    t->runs_total = t->count + (size_t)TUNE_FINAL_ROUNDS * (TUNE_FINALISTS + 1);
     for (size_t i = 0; rc == 0 && i < t->count; i++)
         rc = measure(t, &t->settings[i], error);
-    size_t count = rc == 0 ? choose_finalists(t, finalists) : 0;
-    t->runs_total = t->runs_done + FINAL_ROUNDS * count;
-    for (unsigned round = 0; rc == 0 && round < FINAL_ROUNDS; round++)
+    size_t count = rc == 0 ? tune_finalists(finalists, t->settings, t->count) : 0;
+    t->runs_total = t->runs_done + TUNE_FINAL_ROUNDS * count;
+    for (unsigned round = 0; rc == 0 && round < TUNE_FINAL_ROUNDS; round++)
         for (size_t i = 0; rc == 0 && i < count; i++)
-            rc = measure(t, &t->settings[finalists[i]], error);
+            rc = measure(t, &t->settings[finalists[round % 2 ? count - 1 - i : i]], error);
     progress_clear(&t->progress);
     return rc;
 }
 
-/* ---- what to use --------------------------------------------------------------------------------------------------- */
+/* ---- what came of it ----------------------------------------------------------------------------------------------- */
 
-static bool is_good(const struct tune *t, const struct setting *s, double best) {
-    return rate(s) >= near_best * best || (t->step_ms > 0 && wait_ratio(s) <= wait_is_none);
-}
-
-/* Of those that are as good as the best, the one with the least memory, then the fewest workers. Only settings that were
- * measured in every round: one of a single round may owe its rate to chance. */
-static void recommend(struct tune *t) {
-    const unsigned rounds = 1 + FINAL_ROUNDS;
-    double best = best_rate(t, rounds);
-    t->recommended = t->count - 1;
-    for (size_t i = 0; i + 1 < t->count; i++) {
-        const struct setting *s = &t->settings[i], *r = &t->settings[t->recommended];
-        if (s->rounds < rounds || !is_good(t, s, best))
-            continue;
-        if (!is_good(t, r, best) || s->memory_bytes < r->memory_bytes ||
-            (s->memory_bytes == r->memory_bytes && (r->automatic || s->workers < r->workers)))
-            t->recommended = i;
-    }
-}
-
-static bool memory_is_tight(const struct tune *t, const struct setting *s) {
+static bool memory_is_tight(const struct tune *t, const struct tune_setting *s) {
     return t->room.free_bytes != UINT64_MAX && (double)s->memory_bytes > memory_is_near * (double)t->room.free_bytes;
 }
 
 static void print_setting(const struct tune *t, size_t i) {
-    const struct setting *s = &t->settings[i];
+    const struct tune_setting *s = &t->settings[i];
     if (s->rounds == 0) {
         printf("%7u  %8u  needs more memory than there is\n", s->workers, s->prefetch);
         return;
     }
-    printf("%7u  %8u  %9.1f  ", s->workers, s->prefetch, rate(s));
-    printf("%8.1f %%  %9s%s", 100 * wait_ratio(s), text_bytes(s->memory_bytes).text, memory_is_tight(t, s) ? " !" : "");
+    printf("%7u  %8u  %9.1f  ", s->workers, s->prefetch, s->rate);
+    printf("%8.1f %%  %9s%s", 100 * tune_wait_ratio(s), text_bytes(s->memory_bytes).text,
+           memory_is_tight(t, s) ? " !" : "");
     printf("%s%s\n", i == t->recommended ? "   recommended" : "", s->automatic ? "   automatic" : "");
 }
 
 static void print_result(const struct tune *t) {
-    const struct setting *r = &t->settings[t->recommended], *a = &t->settings[t->count - 1];
-    double best = best_rate(t, 1 + FINAL_ROUNDS);
+    const struct tune_setting *r = &t->settings[t->recommended], *a = &t->settings[t->count - 1];
+    double best = tune_best_rate(t->settings, t->count);
     char rate_head[32];
     snprintf(rate_head, sizeof rate_head, "%s/s", t->noun);
     printf("workers  prefetch  %9s  step waits     memory\n", rate_head);
@@ -226,18 +155,18 @@ static void print_result(const struct tune *t) {
         print_setting(t, i);
     output_label(stdout, STYLE_GOOD, "use");
     printf("--workers %u --prefetch %u: ", r->workers, r->prefetch);
-    if (t->step_ms > 0 && wait_ratio(r) <= wait_is_none)
-        printf("the least memory with which a step of %lld ms waits no more than %.0f %%\n", (long long)t->step_ms,
-               100 * wait_is_none);
+    if (t->step_ms > 0 && tune_wait_ratio(r) * 100 <= TUNE_WAIT_PERCENT)
+        printf("the least memory with which a step of %lld ms waits no more than %d %%\n", (long long)t->step_ms,
+               TUNE_WAIT_PERCENT);
     else
-        printf("the least memory within %.0f %% of the best rate, %.1f %s/s\n", 100 * (1 - near_best), best, t->noun);
+        printf("the least memory within %d %% of the best rate, %.1f %s/s\n", TUNE_NEAR_BEST_PERCENT, best, t->noun);
     if (t->loader.device) {
         output_label(stdout, STYLE_PLAIN, "device");
         printf("%s\n", t->device);
     }
     output_label(stdout, STYLE_PLAIN, "automatic");
     printf("%s, prefetch %u after %s: %.0f %% of the best rate\n", text_counted(a->workers, "worker").text, a->prefetch,
-           text_counted(a->changes, "change").text, best > 0 ? 100 * rate(a) / best : 0);
+           text_counted(a->changes, "change").text, best > 0 ? 100 * a->rate / best : 0);
     if (memory_is_tight(t, r) || memory_is_tight(t, a)) {
         output_label(stdout, STYLE_WARN, "memory");
         printf("%s leaves %s free of %s: settings marked ! come near that (--memory-limit bounds the loader)\n",
@@ -247,10 +176,10 @@ static void print_result(const struct tune *t) {
 }
 
 static json_t *setting_json(const struct tune *t, size_t i) {
-    const struct setting *s = &t->settings[i];
+    const struct tune_setting *s = &t->settings[i];
     return json_pack("{s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:b, s:b, s:b}", "workers", (json_int_t)s->workers,
                      "prefetch", (json_int_t)s->prefetch, "changes", (json_int_t)s->changes, "samples_per_second",
-                     rate(s), "wait_ratio", wait_ratio(s), "memory_bytes", (json_int_t)s->memory_bytes, "rounds",
+                     s->rate, "wait_ratio", tune_wait_ratio(s), "memory_bytes", (json_int_t)s->memory_bytes, "rounds",
                      (json_int_t)s->rounds, "automatic", s->automatic, "recommended", i == t->recommended,
                      "memory_is_tight", memory_is_tight(t, s));
 }
@@ -267,21 +196,21 @@ static json_t *result_json(const struct tune *t) {
 }
 
 static int write_plot(const struct tune *t, struct error *error) {
-    const struct setting *r = &t->settings[t->recommended];
+    const struct tune_setting *r = &t->settings[t->recommended];
     struct tune_point points[SETTING_LIMIT];
     char title[160], subtitle[200], step[48] = "no step";
     uint32_t count = 0, recommended = 0;
     for (size_t i = 0; i < t->count; i++) { /* the automatic one is no point of the grid */
-        const struct setting *s = &t->settings[i];
+        const struct tune_setting *s = &t->settings[i];
         if (s->rounds == 0 || (s->automatic && i != t->recommended))
             continue;
         recommended = i == t->recommended ? count : recommended;
-        points[count++] = (struct tune_point){s->workers, s->prefetch, rate(s)};
+        points[count++] = (struct tune_point){s->workers, s->prefetch, s->rate};
     }
     if (t->step_ms > 0)
         snprintf(step, sizeof step, "a step of %lld ms", (long long)t->step_ms);
     snprintf(title, sizeof title, "%s and prefetch %u suffice: %.0f %s/s in %s",
-             text_counted(r->workers, "worker").text, r->prefetch, rate(r), t->noun, text_bytes(r->memory_bytes).text);
+             text_counted(r->workers, "worker").text, r->prefetch, r->rate, t->noun, text_bytes(r->memory_bytes).text);
     const char *slash = strrchr(t->pack, '/');
     snprintf(subtitle, sizeof subtitle, "%s, batch %lld, %lld px, %s; ring: recommended",
              slash != NULL && slash[1] != '\0' ? slash + 1 : t->pack, (long long)t->loader.batch,
@@ -308,7 +237,8 @@ static int tune(struct tune *t, struct error *error) {
     int rc = measure_all(t, error);
     if (rc != 0)
         return rc;
-    recommend(t);
+    tune_settle(t->settings, t->count);
+    t->recommended = tune_recommended(t->settings, t->count, t->step_ms > 0);
     if (t->json && output_json(result_json(t), EXIT_DONE) != EXIT_DONE)
         return error_set(error, ERR_MEMORY, "out of memory");
     if (!t->json)
@@ -330,6 +260,12 @@ static int run(struct tune *t) {
     ypk_dataset_close(&t->dataset);
     splits_close(&splits);
     return rc == 0 ? EXIT_DONE : output_fail(&error);
+}
+
+/* NULL, or the ending of a name that promises something else than SVG. */
+static const char *other_ending(const char *path) {
+    const char *slash = strrchr(path, '/'), *dot = strrchr(slash != NULL ? slash : path, '.');
+    return dot != NULL && strcasecmp(dot, ".svg") != 0 ? dot : NULL;
 }
 
 int cmd_tune(int argc, char **argv) {
@@ -359,6 +295,9 @@ int cmd_tune(int argc, char **argv) {
     };
     if (!args_parse(&args, &spec, argc, argv, &exit_code) || !loader_args_augment(&t.loader, &spec, &exit_code))
         return exit_code;
+    if (t.plot != NULL && other_ending(t.plot) != NULL)
+        return args_mistake(&spec, "--plot %s: the plot is an SVG, not a %s file: let its name end in .svg", t.plot,
+                            other_ending(t.plot));
     t.pack = args.operands[0];
     return run(&t);
 }

@@ -118,6 +118,8 @@ expect 2 "$YOLOPACK" bench "$pack" --batch 4 --imgsz 128 --seconds 1 --augment d
 says err "degrees is 200: it must be 0 to 180"
 expect 2 "$YOLOPACK" tune "$pack" --batch 4 --imgsz 128 --seconds 1 --augment mosiac=0
 says err "did you mean mosaic?"
+expect 2 "$YOLOPACK" tune "$pack" --plot "$work/no.png"
+says err "is an SVG, not a .png file"
 expect 2 "$YOLOPACK" view "$pack" -o "$work/no.png" --train --augment copy_paste=0.3
 says err "copy_paste is 0.3"
 expect 2 "$YOLOPACK" bench "$pack" --eval --augment mosaic=0
