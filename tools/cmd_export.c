@@ -146,7 +146,7 @@ static int write_split(struct export *x, struct error *error) {
     ypk_dataset_get_info(x->dataset, &x->info);
     for (uint64_t i = 0; rc == 0 && i < x->info.sample_count; i++) {
         if (atomic_load(x->cancel))
-            rc = error_set(error, ERR_INTERRUPTED, "interrupted: %s is not complete, remove it", x->tree.root);
+            rc = error_set(error, ERR_INTERRUPTED, "interrupted: %s was not written", x->tree.root);
         else
             rc = write_sample(x, i, error);
         x->samples += rc == 0;
@@ -213,7 +213,7 @@ int cmd_export(int argc, char **argv) {
         .operands = "PACK DIR",
         .summary = "Writes a pack back as a directory of images, labels and data.yaml, under the names of its source. "
                    "JPEG files that were kept come out bit for bit; pixels (--preset raw) come out as PNG. "
-                   "DIR must be new or empty.",
+                   "DIR must be new or empty; it stays so unless all is written.",
         .examples = "  yolopack export night.ypk night-again\n",
         .options = options,
         .option_count = sizeof options / sizeof options[0],
@@ -228,6 +228,8 @@ int cmd_export(int argc, char **argv) {
     rc = tree_create(&x.tree, args.operands[1], &error);
     if (rc == 0)
         rc = write_all(&x, &splits, &error);
+    if (rc == 0)
+        rc = tree_commit(&x.tree, &error);
     progress_clear(&x.progress);
     if (rc == 0)
         print_summary(&x);

@@ -139,13 +139,14 @@ static int generate(struct synth *s, const char *directory, struct error *error)
     progress_init(&progress, s->args->modality == 2 ? "pairs" : "images", s->args->quiet);
     int rc = prepare(s, directory, error);
     for (uint64_t i = 0; rc == 0 && i < count; i++) {
-        rc = atomic_load(cancel)
-                 ? error_set(error, ERR_INTERRUPTED, "interrupted: %s is not complete, remove it", directory)
-                 : write_pair(s, i, error);
+        rc = atomic_load(cancel) ? error_set(error, ERR_INTERRUPTED, "interrupted: %s was not written", directory)
+                                 : write_pair(s, i, error);
         progress_update(&progress, "synth", i + 1, count, s->bytes);
     }
     if (rc == 0)
         rc = write_yaml(s, error);
+    if (rc == 0)
+        rc = tree_commit(&s->tree, error);
     progress_clear(&progress);
     return rc;
 }

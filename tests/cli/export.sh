@@ -60,3 +60,21 @@ says out "12 of 12 pairs"
 
 expect 2 "$YOLOPACK" export night.ypk night
 says err "not empty"
+
+# what cannot be written leaves nothing: a file that may not be so long, a full disk
+expect 0 "$YOLOPACK" synth big --pairs 6 --size 640x512 -q
+expect 0 "$YOLOPACK" pack big -o big.ypk
+expect 4 bash -c 'trap "" XFSZ; ulimit -f 40; exec "$0" export big.ypk a/limited' "$YOLOPACK"
+says err "a/limited/images"
+[ ! -e a ] || fail "left: $(find a | head -n 5)"
+mkdir disk
+if unshare -m mount -t tmpfs none disk 2>/dev/null; then
+    expect 0 unshare -m bash -c 'mount -t tmpfs -o size=100k none disk && exec 2>&1 || exit 1
+        for to in disk disk/out; do
+            "$0" export big.ypk $to
+            [ $? -eq 4 ] && [ -z "$(ls -A disk)" ] || exit 1
+        done' "$YOLOPACK"
+    says out "No space left"
+else
+    echo "a full disk: not tried, a tmpfs cannot be mounted here"
+fi

@@ -20,10 +20,23 @@ for signal in INT TERM; do
     diff -r whole.ypk night.ypk >/dev/null || fail "SIG$signal: other bytes than an unbroken run"
 done
 
-"$YOLOPACK" synth many --pairs 100000 --size 32x32 -q >out 2>err &
-pid=$!
-while kill -0 $pid 2>/dev/null && [ ! -e many/images/train/000050.jpg ]; do sleep 0.01; done
-kill -INT $pid
-wait $pid
-[ $? -eq 130 ] || fail "synth: exit code"
-says err "not complete"
+# What writes a directory leaves none, or an empty one that was there.
+# interrupted NAME COMMAND…: once it has written something into the directory NAME
+interrupted() {
+    local name=$1 code
+    shift
+    "$@" >out 2>err </dev/null &
+    pid=$!
+    while kill -0 $pid 2>/dev/null && ! compgen -G "$name/unfinished.*/images/*/*0.jpg" >/dev/null; do sleep 0.01; done
+    kill -INT $pid 2>/dev/null
+    wait $pid
+    code=$?
+    [ $code -eq 130 ] || fail "$2: exit code $code"
+    says err "$name was not written"
+}
+interrupted many/of/them "$YOLOPACK" synth many/of/them --pairs 100000 --size 32x32
+[ ! -e many ] || fail "synth leaves something"
+"$YOLOPACK" synth much --pairs 3000 --size 32x32 -q >/dev/null && "$YOLOPACK" much -q --check header >/dev/null || fail "pack"
+mkdir there
+interrupted there "$YOLOPACK" export much.ypk there
+[ -d there ] && [ -z "$(ls -A there)" ] || fail "export leaves something, or took the directory away"
