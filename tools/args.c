@@ -81,18 +81,37 @@ static bool parse_bytes(const struct args_option *option, const char *text) {
     return true;
 }
 
-static bool parse_fraction(const struct args_option *option, const char *text) {
+/* A decimal number and nothing after it but `rest`, which the caller judges. The command never sets a locale. */
+static bool parse_decimal(const char *text, double *value, const char **rest) {
     char *end;
-    if (!isdigit((unsigned char)text[0]) && text[0] != '.')
+    if ((!isdigit((unsigned char)text[0]) && text[0] != '.') || strspn(text, "0123456789.eE+-%") != strlen(text))
         return false;
-    double value = strtod(text, &end);
-    if (end == text)
+    *value = strtod(text, &end);
+    *rest = end;
+    return end != text;
+}
+
+static bool parse_number(const struct args_option *option, const char *text) {
+    double value;
+    const char *rest;
+    if (!parse_decimal(text, &value, &rest) || *rest != '\0')
         return false;
-    if (*end == '%') {
+    if (!(value >= (double)option->minimum && value <= (double)option->maximum))
+        return false;
+    *(double *)option->target = value;
+    return true;
+}
+
+static bool parse_fraction(const struct args_option *option, const char *text) {
+    double value;
+    const char *rest;
+    if (!parse_decimal(text, &value, &rest))
+        return false;
+    if (*rest == '%') {
         value /= 100;
-        end++;
+        rest++;
     }
-    if (*end != '\0' || !(value >= 0 && value <= 1))
+    if (*rest != '\0' || !(value >= 0 && value <= 1))
         return false;
     *(double *)option->target = value;
     return true;
@@ -139,6 +158,7 @@ static bool parse_value(const struct args_option *option, const char *text) {
     case ARGS_TEXT: *(const char **)option->target = text; return text[0] != '\0';
     case ARGS_CHOICE: return parse_choice(option, text);
     case ARGS_INTEGER: return parse_integer(option, text);
+    case ARGS_NUMBER: return parse_number(option, text);
     case ARGS_BYTES: return parse_bytes(option, text);
     case ARGS_FRACTION: return parse_fraction(option, text);
     case ARGS_DIMENSIONS: return parse_dimensions(option, text);
@@ -168,6 +188,9 @@ static int bad_value(const struct args_spec *spec, const struct args_option *opt
     case ARGS_CHOICE: return args_mistake(spec, "--%s %s: it is one of %s", option->name, text, option->metavar);
     case ARGS_INTEGER:
         return args_mistake(spec, "--%s %s: it takes a whole number from %" PRId64 " to %" PRId64, option->name, text,
+                            option->minimum, option->maximum);
+    case ARGS_NUMBER:
+        return args_mistake(spec, "--%s %s: it takes a number from %" PRId64 " to %" PRId64, option->name, text,
                             option->minimum, option->maximum);
     case ARGS_BYTES:
         return args_mistake(spec, "--%s %s: it takes a size like 512M, from %s to %s", option->name, text,
@@ -203,6 +226,7 @@ static struct text default_text(const struct args_option *option) {
         if (*(int64_t *)option->target >= option->minimum)
             snprintf(out.text, sizeof out.text, " (default %" PRId64 ")", *(int64_t *)option->target);
         break;
+    case ARGS_NUMBER: snprintf(out.text, sizeof out.text, " (default %g)", *(double *)option->target); break;
     case ARGS_BYTES:
         snprintf(out.text, sizeof out.text, " (default %s)", typed_bytes(*(uint64_t *)option->target).text);
         break;

@@ -19,6 +19,7 @@ enum args_kind {
     ARGS_TEXT,       /* const char *: any text but "" */
     ARGS_CHOICE,     /* int: position in the metavar "keep|train|raw"; -1 while not given */
     ARGS_INTEGER,    /* int64_t in minimum … maximum; "20%" too if the metavar is "PERCENT" */
+    ARGS_NUMBER,     /* double: "7.5", in minimum … maximum */
     ARGS_BYTES,      /* uint64_t: "512M" (powers of 1024), "500MB" (powers of 1000), in minimum … maximum */
     ARGS_FRACTION,   /* double: "1%" or "0.01", in 0 … 1 */
     ARGS_DIMENSIONS, /* struct args_dimensions: "640x512", each in minimum … maximum */

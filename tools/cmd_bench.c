@@ -12,7 +12,8 @@
 
 struct bench {
     struct loader_args loader;
-    int64_t seconds, step_ms;
+    int64_t seconds;
+    double step_ms;
     bool json, drop_behind;
 };
 
@@ -63,10 +64,10 @@ static void print_text(const struct bench *b, const struct loader_measure *m, co
     printf("%.0f %s/s (%.1f batches/s) on %s", rate, noun, (double)s->batches / s->seconds,
            text_counted(s->workers, "worker").text);
     if (b->step_ms > 0)
-        printf("   the step would wait %.1f %% of the time at %lld ms a step\n", 100 * m->wait_seconds / s->seconds,
-               (long long)b->step_ms);
+        printf("   the step would wait %.1f %% of the time at %g ms a step\n", 100 * m->wait_seconds / s->seconds,
+               b->step_ms);
     else
-        printf("   no step (--step-ms N measures how long one would wait)\n");
+        printf("   no step (--step-ms T measures how long one would wait)\n");
     output_label(stdout, STYLE_PLAIN, "a sample costs");
     printf("read %.2f ms   decode %.2f   resize %.2f   warp %.2f   colour %.2f   write %.2f   (one worker)\n",
            per_sample_ms(s->read_seconds, s), per_sample_ms(s->decode_seconds, s), per_sample_ms(s->resize_seconds, s),
@@ -101,7 +102,7 @@ static json_t *make_json(const struct bench *b, const struct loader_measure *m) 
     const ypk_loader_stats *s = &m->stats;
     return json_pack(
         "{s:f, s:f, s:I, s:I, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f, s:f}, s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I}, s:i, "
-        "s:i, s:i, s:I, s:s, s:s, s:s, s:o}",
+        "s:i, s:i, s:f, s:s, s:s, s:s, s:o}",
         "samples_per_second", (double)s->samples / s->seconds, "batches_per_second", (double)s->batches / s->seconds,
         "samples", (json_int_t)s->samples, "decodes", (json_int_t)s->decodes, "seconds", s->seconds, "wait_ratio",
         m->wait_seconds / s->seconds, "ms_per_sample", "read", per_sample_ms(s->read_seconds, s), "decode",
@@ -111,8 +112,8 @@ static json_t *make_json(const struct bench *b, const struct loader_measure *m) 
         (json_int_t)s->window_bytes, "scratch", (json_int_t)s->scratch_bytes, "resident_bytes", "anonymous",
         (json_int_t)m->resident.anonymous_bytes, "file", (json_int_t)m->resident.file_bytes, "shared",
         (json_int_t)m->resident.shared_bytes, "workers", (int)s->workers, "slots", (int)s->slots, "changes",
-        (int)s->changes, "step_ms", (json_int_t)b->step_ms, "verdict", s->verdict, "device", m->device, "note", m->note,
-        "transfer", transfer_json(m));
+        (int)s->changes, "step_ms", b->step_ms, "verdict", s->verdict, "device", m->device, "note", m->note, "transfer",
+        transfer_json(m));
 }
 
 static int measure(const struct bench *b, ypk_dataset *dataset, struct error *error) {
@@ -159,7 +160,7 @@ int cmd_bench(int argc, char **argv) {
     const struct args_option own[] = {
         {"seconds", 't', ARGS_INTEGER, "N", "how long to measure, after a quarter of it to warm up", &b.seconds, 1,
          3600},
-        {"step-ms", 0, ARGS_INTEGER, "N", "the training step's length, ms", &b.step_ms, 0, 60000},
+        {"step-ms", 0, ARGS_NUMBER, "T", "the training step's length, ms", &b.step_ms, 0, 60000},
         {"drop-behind", 0, ARGS_FLAG, NULL, "give up a record's pages once it was read, also in the page cache",
          &b.drop_behind, 0, 0},
         {"json", 0, ARGS_FLAG, NULL, "one JSON object instead of text", &b.json, 0, 0},

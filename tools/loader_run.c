@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Takes at least `count` batches, and until `seconds` have passed. */
-static int take_batches(ypk_loader *loader, struct consumer *consumer, int64_t step_ms, uint32_t count, double seconds,
+static int take_batches(ypk_loader *loader, struct consumer *consumer, double step_ms, uint32_t count, double seconds,
                         ypk_error *error) {
     double end = clock_seconds() + seconds;
     int rc = YPK_OK;
@@ -19,7 +19,7 @@ static int take_batches(ypk_loader *loader, struct consumer *consumer, int64_t s
         rc = ypk_loader_next(loader, &batch, consumer->stream, error);
         if (rc != YPK_OK)
             break;
-        if (consumer_step(consumer, (double)step_ms, &inner) != 0)
+        if (consumer_step(consumer, step_ms, &inner) != 0)
             rc = api_fail(error, &inner);
         ypk_batch_release(&batch, consumer->stream);
     }
@@ -62,7 +62,7 @@ static int read_stats(ypk_loader *loader, struct consumer *consumer, ypk_loader_
     return YPK_OK;
 }
 
-static int measure(struct loader_measure *out, ypk_loader *loader, struct consumer *consumer, int64_t step_ms,
+static int measure(struct loader_measure *out, ypk_loader *loader, struct consumer *consumer, double step_ms,
                    uint32_t warm_count, double warm_seconds, double seconds, ypk_error *error) {
     ypk_loader_stats before, after;
     /* the window fills and the page cache warms up first */
@@ -86,7 +86,7 @@ static int measure(struct loader_measure *out, ypk_loader *loader, struct consum
     return YPK_OK;
 }
 
-int loader_run(struct loader_measure *out, ypk_dataset *dataset, const ypk_loader_options *options, int64_t step_ms,
+int loader_run(struct loader_measure *out, ypk_dataset *dataset, const ypk_loader_options *options, double step_ms,
                double warm_seconds, double seconds, ypk_error *error) {
     ypk_loader_options endless = *options;
     struct consumer consumer;

@@ -114,6 +114,10 @@ says out ", args.yaml, mosaic=0;"
 expect 0 "$YOLOPACK" bench "$pack" --batch 4 --imgsz 128 --seconds 1 --augment mosaic=0.5 --json
 expect 0 "$YOLOPACK" bench "$pack" --batch 4 --imgsz 128 --seconds 1 --drop-behind --json
 json 'd["resident_bytes"]["anonymous"] > 0 and set(d["resident_bytes"]) == {"anonymous", "file", "shared"}'
+expect 0 "$YOLOPACK" bench "$pack" --batch 4 --imgsz 128 --seconds 1 --step-ms 7.5
+says out "at 7.5 ms a step"
+expect 2 "$YOLOPACK" bench "$pack" --step-ms 7,5
+says err "--step-ms 7,5: it takes a number from 0 to 60000"
 expect 2 "$YOLOPACK" bench "$pack" --batch 4 --imgsz 128 --seconds 1 --augment degrees=200
 says err "degrees is 200: it must be 0 to 180"
 expect 2 "$YOLOPACK" tune "$pack" --batch 4 --imgsz 128 --seconds 1 --augment mosiac=0

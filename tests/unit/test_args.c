@@ -9,7 +9,7 @@ struct targets {
     int choice;
     int64_t integer, percent;
     uint64_t bytes;
-    double fraction;
+    double fraction, number;
     struct args_dimensions size;
 };
 
@@ -23,6 +23,7 @@ static bool parse(struct targets *t, struct args *args, int *exit_code, int argc
         {"val", 0, ARGS_INTEGER, "PERCENT", "a percentage", &t->percent, 0, 99},
         {"shard-size", 0, ARGS_BYTES, "SIZE", "a size", &t->bytes, 1024, INT64_C(1) << 46},
         {"max-rejects", 0, ARGS_FRACTION, "SHARE", "a share", &t->fraction, 0, 0},
+        {"step-ms", 0, ARGS_NUMBER, "T", "a number", &t->number, 0, 60000},
         {"size", 0, ARGS_DIMENSIONS, "WxH", "a picture's size", &t->size, 32, 16384},
     };
     const struct args_spec spec = {.command = "test",
@@ -91,6 +92,18 @@ Test(args, sizes_have_units) {
     }
 }
 
+Test(args, numbers_are_decimal) {
+    static const struct {
+        const char *text;
+        double number;
+    } cases[] = {{"0", 0}, {"7.5", 7.5}, {".25", 0.25}, {"40", 40}, {"1e-3", 0.001}, {"60000", 60000}};
+    struct targets t;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cr_assert(accepts_argv(&t, PARSE("FILE", "--step-ms", cases[i].text)), "%s", cases[i].text);
+        cr_assert_eq(t.number, cases[i].number, "%s", cases[i].text);
+    }
+}
+
 Test(args, wrong_values_are_usage_errors) {
     static const char *const cases[][2] = {
         {"--jobs", "0"},
@@ -115,6 +128,17 @@ Test(args, wrong_values_are_usage_errors) {
         {"--max-rejects", "nan"},
         {"--max-rejects", "inf"},
         {"--max-rejects", "1%x"},
+        {"--max-rejects", "0x1"},
+        {"--step-ms", ""},
+        {"--step-ms", "."},
+        {"--step-ms", "-1"},
+        {"--step-ms", "60000.1"},
+        {"--step-ms", "nan"},
+        {"--step-ms", "1e999"},
+        {"--step-ms", "0x10"},
+        {"--step-ms", "7,5"},
+        {"--step-ms", "7.5ms"},
+        {"--step-ms", "5%"},
         {"--size", "640"},
         {"--size", "640x"},
         {"--size", "640x512x3"},
