@@ -20,6 +20,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Less than this part of the time is not worth a verdict. */
+#define WAIT_WORTH_TELLING 0.02
+
 /* ---- life ----------------------------------------------------------------------------------------------------------- */
 
 int loader_open_slot(struct ypk_loader *ld, struct slot *slot, struct error *error) {
@@ -465,17 +468,24 @@ uint64_t ypk_loader_batches_per_epoch(const ypk_loader *loader) {
     return plan_batches_per_epoch(loader->config.plan);
 }
 
-const char *loader_verdict(const ypk_loader_stats *s) {
+/* Streams that were seen waiting say more than the thread, which runs ahead of them. */
+void loader_judge(ypk_loader_stats *s, const struct loader_wait *wait) {
+    double waited = wait->stalls > 0 ? wait->stream : wait->host;
+    double late = wait->stalls > 0 ? wait->stream_late : wait->host_late;
+    double shown = late < s->copy_seconds ? late : s->copy_seconds;
     double augment = s->resize_seconds + s->warp_seconds + s->colour_seconds + s->write_seconds;
-    if (s->device_slots == 0 && s->wait_seconds < 0.02 * s->seconds)
-        return "consumer-bound";
-    if (s->read_seconds > s->decode_seconds && s->read_seconds > augment)
-        return "storage-bound";
-    return s->decode_seconds > augment ? "decode-bound" : "augment-bound";
+    s->copy_overlap = s->copy_seconds > 0 ? 1 - shown / s->copy_seconds : 0;
+    if (waited < WAIT_WORTH_TELLING * s->seconds)
+        s->verdict = "consumer-bound";
+    else if (2 * late > waited)
+        s->verdict = "transfer-bound";
+    else if (s->read_seconds > s->decode_seconds && s->read_seconds > augment)
+        s->verdict = "storage-bound";
+    else
+        s->verdict = s->decode_seconds > augment ? "decode-bound" : "augment-bound";
 }
 
-void ypk_loader_get_stats(ypk_loader *ld, ypk_loader_stats *out) {
-    const char *verdict = NULL;
+void loader_get_stats(struct ypk_loader *ld, ypk_loader_stats *out, struct loader_wait *wait) {
     bool parent = ld->pid == getpid(); /* in a child of fork() a mutex may be held for ever */
     memset(out, 0, sizeof *out);
     if (parent) {
@@ -489,7 +499,13 @@ void ypk_loader_get_stats(ypk_loader *ld, ypk_loader_stats *out) {
         pthread_mutex_unlock(&ld->mutex);
     out->device = ld->transfer ? transfer_device(ld->transfer) : "cpu";
     out->note = ld->note;
+    *wait = (struct loader_wait){.host = out->wait_seconds};
     if (parent && ld->transfer)
-        transfer_get_stats(ld->transfer, out, &verdict);
-    out->verdict = verdict ? verdict : loader_verdict(out);
+        transfer_get_stats(ld->transfer, out, wait);
+    loader_judge(out, wait);
+}
+
+void ypk_loader_get_stats(ypk_loader *ld, ypk_loader_stats *out) {
+    struct loader_wait wait;
+    loader_get_stats(ld, out, &wait);
 }

@@ -13,8 +13,17 @@
 int loader_create_on(struct ypk_loader **out, const struct ypk_dataset *dataset, const ypk_loader_options *options,
                      const struct device_ops *ops, int ordinal, struct error *error);
 
-/* What bounds the rate in the time that the statistics are of; on a device, if neither it nor the consumer does. Static. */
-const char *loader_verdict(const ypk_loader_stats *stats);
+/* How long the consumer's thread and its streams waited, s, and how much of it after the workers had made the batch. */
+struct loader_wait {
+    double host, host_late, stream, stream_late;
+    uint64_t stalls; /* of streams, that were timed; 0: only the thread's waiting is known */
+};
+
+/* ypk_loader_get_stats(), and the waiting that it judges by. */
+void loader_get_stats(struct ypk_loader *loader, ypk_loader_stats *out, struct loader_wait *wait);
+
+/* Sets verdict and copy_overlap: what bounds the rate, and what the copies cost, in the time that both are of. */
+void loader_judge(ypk_loader_stats *stats, const struct loader_wait *wait);
 
 /* Everybody who uses the memory of a batch that is held has a reference to its slot: takes another one. ERR_ARGUMENT in
  * a child of fork(). */

@@ -18,9 +18,6 @@
 /* Waits of the consumer's stream that are measured at a time. */
 #define STALL_LIMIT 16
 
-/* Less than this part of the time is not worth a verdict. */
-#define WAIT_WORTH_TELLING 0.02
-
 struct device_slot {
     struct slot slot;             /* as the consumer has it, and first: a held batch leads here */
     void *memory, *staged;        /* staged NULL: the bytes are delivered as they are sent */
@@ -75,9 +72,9 @@ struct transfer {
     uint64_t pinned_bytes;
     char note[256];
     struct {
-        double copy_seconds, host_wait, stream_wait;
-        double host_late, stream_late; /* of the waits: what came after the workers had made the batch */
-        uint64_t copy_bytes, stalls;
+        double copy_seconds;
+        uint64_t copy_bytes;
+        struct loader_wait wait;
     } sums;
 };
 
@@ -242,9 +239,9 @@ static int collect_stalls(struct transfer *t, struct error *error) {
         if (rc != 0 || !done)
             continue;
         pthread_mutex_lock(&t->mutex);
-        t->sums.stream_wait += seconds;
-        t->sums.stream_late += late_part(seconds, stall->asked_ns, stall->full_ns);
-        t->sums.stalls++;
+        t->sums.wait.stream += seconds;
+        t->sums.wait.stream_late += late_part(seconds, stall->asked_ns, stall->full_ns);
+        t->sums.wait.stalls++;
         stall->state = STALL_IDLE;
         pthread_mutex_unlock(&t->mutex);
     }
@@ -692,8 +689,8 @@ static int await(struct transfer *t, const struct device_slot *d, void *stream, 
 static void count_wait(struct transfer *t, const struct device_slot *d, uint64_t asked_ns) {
     double waited = (double)(clock_ns() - asked_ns) * 1e-9;
     pthread_mutex_lock(&t->mutex);
-    t->sums.host_wait += waited;
-    t->sums.host_late += late_part(waited, asked_ns, d->slot.full_ns);
+    t->sums.wait.host += waited;
+    t->sums.wait.host_late += late_part(waited, asked_ns, d->slot.full_ns);
     pthread_mutex_unlock(&t->mutex);
 }
 
@@ -830,31 +827,23 @@ const char *transfer_device(const struct transfer *t) {
 
 double transfer_starved_seconds(struct transfer *t) {
     pthread_mutex_lock(&t->mutex);
-    double seconds =
-        t->sums.stalls > 0 ? t->sums.stream_wait - t->sums.stream_late : t->sums.host_wait - t->sums.host_late;
+    const struct loader_wait *w = &t->sums.wait;
+    double seconds = w->stalls > 0 ? w->stream - w->stream_late : w->host - w->host_late;
     pthread_mutex_unlock(&t->mutex);
     return seconds;
 }
 
-/* Streams that were seen waiting say more than the thread, which runs ahead of them. */
-void transfer_get_stats(struct transfer *t, ypk_loader_stats *out, const char **verdict) {
+void transfer_get_stats(struct transfer *t, ypk_loader_stats *out, struct loader_wait *wait) {
     pthread_mutex_lock(&t->mutex);
-    bool streamed = t->sums.stalls > 0;
-    double waited = streamed ? t->sums.stream_wait : t->sums.host_wait;
-    double late = streamed ? t->sums.stream_late : t->sums.host_late;
-    double shown = late < t->sums.copy_seconds ? late : t->sums.copy_seconds;
-    out->wait_seconds += t->sums.host_wait;
-    out->stream_wait_seconds = t->sums.stream_wait;
+    *wait = t->sums.wait;
+    out->wait_seconds += wait->host;
+    out->stream_wait_seconds = wait->stream;
     out->copy_seconds = t->sums.copy_seconds;
     out->copy_bytes = t->sums.copy_bytes;
-    out->copy_overlap = t->sums.copy_seconds > 0 ? 1 - shown / t->sums.copy_seconds : 0;
     out->pinned_bytes = t->pinned_bytes;
     out->device_bytes = t->device_bytes;
     out->device_slots = t->options.slots;
     if (t->note[0])
         out->note = t->note;
     pthread_mutex_unlock(&t->mutex);
-    *verdict = waited < WAIT_WORTH_TELLING * out->seconds ? "consumer-bound"
-               : 2 * late > waited                        ? "transfer-bound"
-                                                          : NULL;
 }

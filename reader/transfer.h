@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 struct transfer;
+struct loader_wait;
 
 struct transfer_options {
     struct ypk_loader *loader; /* full slots come from there, and go back: see loader.h */
@@ -69,8 +70,8 @@ int transfer_retain(struct slot *slot, struct error *error);
 int transfer_use(struct slot *slot, void *stream, struct error *error);
 bool transfer_release(struct slot *slot, void *stream);
 
-/* Sets what is told of the device, and adds the consumer's waiting. *verdict: static, or NULL if it is up to the workers. */
-void transfer_get_stats(struct transfer *transfer, ypk_loader_stats *out, const char **verdict);
+/* Sets what is told of the device, adds the consumer's waiting, and sets *wait. */
+void transfer_get_stats(struct transfer *transfer, ypk_loader_stats *out, struct loader_wait *wait);
 
 /* How long the consumer waited for what the workers had not made yet: its streams if they were seen waiting, else its thread
  * (which, where it runs ahead of its streams, waits for the device to follow). */

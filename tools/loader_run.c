@@ -26,13 +26,20 @@ static int take_batches(ypk_loader *loader, struct consumer *consumer, double st
     return rc == YPK_END ? YPK_OK : rc;
 }
 
-/* What the consumer had to wait for of the copies, s. */
-static double shown_copy(const ypk_loader_stats *s) {
-    return (1 - s->copy_overlap) * s->copy_seconds;
-}
+struct counts {
+    ypk_loader_stats stats;
+    struct loader_wait wait;
+};
 
-static ypk_loader_stats difference(const ypk_loader_stats *after, const ypk_loader_stats *before) {
-    ypk_loader_stats d = *after;
+/* What was counted between the two, and what bounded the rate then. */
+static ypk_loader_stats difference(const struct counts *late, const struct counts *early) {
+    const ypk_loader_stats *before = &early->stats;
+    ypk_loader_stats d = late->stats;
+    const struct loader_wait wait = {.host = late->wait.host - early->wait.host,
+                                     .host_late = late->wait.host_late - early->wait.host_late,
+                                     .stream = late->wait.stream - early->wait.stream,
+                                     .stream_late = late->wait.stream_late - early->wait.stream_late,
+                                     .stalls = late->wait.stalls - early->wait.stalls};
     d.batches -= before->batches;
     d.samples -= before->samples;
     d.decodes -= before->decodes;
@@ -48,40 +55,38 @@ static ypk_loader_stats difference(const ypk_loader_stats *after, const ypk_load
     d.copy_bytes -= before->copy_bytes;
     d.copy_seconds -= before->copy_seconds;
     d.stream_wait_seconds -= before->stream_wait_seconds;
-    d.copy_overlap = d.copy_seconds > 0 ? 1 - (shown_copy(after) - shown_copy(before)) / d.copy_seconds : 0;
     d.device = d.note = NULL;
+    loader_judge(&d, &wait);
     return d;
 }
 
 /* The stream has done all that was asked of it, and then the counts are read. */
-static int read_stats(ypk_loader *loader, struct consumer *consumer, ypk_loader_stats *out, ypk_error *error) {
+static int read_counts(ypk_loader *loader, struct consumer *consumer, struct counts *out, ypk_error *error) {
     struct error inner = {0};
     if (consumer_settle(consumer, &inner) != 0)
         return api_fail(error, &inner);
-    ypk_loader_get_stats(loader, out);
+    loader_get_stats(loader, &out->stats, &out->wait);
     return YPK_OK;
 }
 
 static int measure(struct loader_measure *out, ypk_loader *loader, struct consumer *consumer, double step_ms,
                    uint32_t warm_count, double warm_seconds, double seconds, ypk_error *error) {
-    ypk_loader_stats before, after;
+    struct counts before, after;
     /* the window fills and the page cache warms up first */
     int rc = take_batches(loader, consumer, step_ms, warm_count, warm_seconds, error);
     if (rc == YPK_OK)
-        rc = read_stats(loader, consumer, &before, error);
+        rc = read_counts(loader, consumer, &before, error);
     if (rc == YPK_OK)
         rc = take_batches(loader, consumer, step_ms, 0, seconds, error);
     if (rc == YPK_OK)
-        rc = read_stats(loader, consumer, &after, error);
+        rc = read_counts(loader, consumer, &after, error);
     if (rc != YPK_OK)
         return rc;
     memory_resident(&out->resident, "");
-    snprintf(out->device, sizeof out->device, "%s", after.device);
-    snprintf(out->note, sizeof out->note, "%s", after.note);
+    snprintf(out->device, sizeof out->device, "%s", after.stats.device);
+    snprintf(out->note, sizeof out->note, "%s", after.stats.note);
     out->on_device = consumer->ops != NULL;
     out->stats = difference(&after, &before);
-    if (!out->on_device) /* not of the time in which it warmed up */
-        out->stats.verdict = loader_verdict(&out->stats);
     out->wait_seconds = out->on_device ? out->stats.stream_wait_seconds : out->stats.wait_seconds;
     return YPK_OK;
 }

@@ -637,17 +637,43 @@ Test(loader, wrong_options_are_named) {
 #undef REFUSED
 }
 
+static const char *verdict(ypk_loader_stats s, struct loader_wait wait) {
+    loader_judge(&s, &wait);
+    return s.verdict;
+}
+
 /* The time that the figures are of decides: a tool's are those of its measurement, without the warming up. */
 Test(loader, the_verdict_is_that_of_the_figures) {
-    ypk_loader_stats s = {.seconds = 10, .wait_seconds = 0.1, .decode_seconds = 5, .warp_seconds = 1};
-    cr_assert_str_eq(loader_verdict(&s), "consumer-bound");
-    s.wait_seconds = 3;
-    cr_assert_str_eq(loader_verdict(&s), "decode-bound");
+    ypk_loader_stats s = {.seconds = 10, .decode_seconds = 5, .warp_seconds = 1};
+    struct loader_wait wait = {.host = 0.1};
+    cr_assert_str_eq(verdict(s, wait), "consumer-bound");
+    wait.host = 3;
+    cr_assert_str_eq(verdict(s, wait), "decode-bound");
     s.resize_seconds = 2;
     s.colour_seconds = s.write_seconds = 1.5;
-    cr_assert_str_eq(loader_verdict(&s), "augment-bound");
+    cr_assert_str_eq(verdict(s, wait), "augment-bound");
     s.read_seconds = 7;
-    cr_assert_str_eq(loader_verdict(&s), "storage-bound");
+    cr_assert_str_eq(verdict(s, wait), "storage-bound");
+    wait.host_late = 1.6;
+    cr_assert_str_eq(verdict(s, wait), "transfer-bound");
+    /* streams that were seen waiting have the last word */
+    wait = (struct loader_wait){.host = 5, .host_late = 5, .stream = 0.1, .stream_late = 0.1, .stalls = 9};
+    cr_assert_str_eq(verdict(s, wait), "consumer-bound");
+    wait.stream = 3;
+    cr_assert_str_eq(verdict(s, wait), "storage-bound");
+    wait.stream_late = 2;
+    cr_assert_str_eq(verdict(s, wait), "transfer-bound");
+}
+
+Test(loader, copies_that_were_not_waited_for_were_overlapped) {
+    ypk_loader_stats s = {.seconds = 10, .copy_seconds = 4};
+    loader_judge(&s, &(struct loader_wait){.host = 3, .host_late = 1});
+    cr_assert_float_eq(s.copy_overlap, 0.75, 1e-12);
+    loader_judge(&s, &(struct loader_wait){.host = 8, .host_late = 6});
+    cr_assert_eq(s.copy_overlap, 0);
+    s.copy_seconds = 0;
+    loader_judge(&s, &(struct loader_wait){.host = 0});
+    cr_assert_eq(s.copy_overlap, 0);
 }
 
 Test(loader, dlpack_keeps_the_memory_until_both_let_go) {

@@ -334,18 +334,22 @@ static void work_for_a_while(void *arg, bool lost) {
     nanosleep(&t, NULL);
 }
 
-/* Copies of 4 ms on the average, and a step of nothing or of 12 ms. */
-static ypk_loader_stats measure(bool slow_step, void *stream) {
+/* Copies of 4 ms on the average. */
+static ypk_loader *make_with_slow_copies(void) {
     ypk_loader_options o = small_options();
-    ypk_loader_stats stats;
-    ypk_error error;
-    ypk_batch b;
     o.epochs = 0;
     o.close_mosaic = 0;
     o.batch = 1;
     o.prefetch = 4;
     sim_begin(&(struct sim_options){.seed = 1, .delay_us = 8000, .delay_chance = 1});
-    ypk_loader *loader = make_on_sim(&o, 0);
+    return make_on_sim(&o, 0);
+}
+
+/* 80 batches, with a step of nothing or of 12 ms. */
+static ypk_loader_stats measure(ypk_loader *loader, bool slow_step, void *stream, struct loader_wait *wait) {
+    ypk_loader_stats stats;
+    ypk_error error;
+    ypk_batch b;
     for (int i = 0; i < 80; i++) {
         cr_assert_eq(ypk_loader_next(loader, &b, stream, &error), YPK_OK, "%s", error.message);
         if (slow_step && stream == NULL)
@@ -355,24 +359,34 @@ static ypk_loader_stats measure(bool slow_step, void *stream) {
         ypk_batch_release(&b, stream);
     }
     sim_finish(0, NULL);
-    ypk_loader_get_stats(loader, &stats);
-    ypk_loader_destroy(&loader);
-    assert_nothing_left();
+    loader_get_stats(loader, &stats, wait);
     return stats;
 }
 
+/* Over all, and in each half of the time by the difference of what was waited. */
 Test(transfer, what_bounds_the_rate_is_seen) {
     for (int i = 0; i < 2; i++) {
         void *stream = i ? NULL : YPK_NO_STREAM;
-        ypk_loader_stats s = measure(false, stream);
+        struct loader_wait wait, after;
+        ypk_loader *loader = make_with_slow_copies();
+        ypk_loader_stats s = measure(loader, false, stream, &wait);
         cr_assert_str_eq(s.verdict, "transfer-bound", "%s, %g s of %g", s.verdict, s.stream_wait_seconds, s.seconds);
         cr_assert(s.copy_overlap < 0.5 && s.copy_seconds > 0.5 * s.seconds, "%g", s.copy_overlap);
         cr_assert_gt(stream == NULL ? s.stream_wait_seconds : s.wait_seconds, 0.5 * s.seconds);
         cr_assert_eq(s.stream_wait_seconds > 0, stream == NULL);
         cr_assert_gt(s.copy_bytes, 79 * 64 * 64 * 4);
-        s = measure(true, stream);
+        double seconds = s.seconds;
+        s = measure(loader, true, stream, &after);
+        cr_assert_eq(after.stalls > wait.stalls, stream == NULL);
+        cr_assert_lt(stream == NULL ? after.stream - wait.stream : after.host - wait.host, 0.2 * (s.seconds - seconds));
+        ypk_loader_destroy(&loader);
+
+        loader = make_with_slow_copies();
+        s = measure(loader, true, stream, &wait);
         cr_assert(s.copy_overlap > 0.8, "%g", s.copy_overlap);
         cr_assert_lt(stream == NULL ? s.stream_wait_seconds : s.wait_seconds, 0.2 * s.seconds);
+        ypk_loader_destroy(&loader);
+        assert_nothing_left();
     }
 }
 
