@@ -29,7 +29,8 @@ PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_place pair_
          lease stage_copy stage
 READER = api_error staged dataset decoder random permutation matrix placement oriented boxes plan plan_options plan_state \
          resize resize_rows warp warp_rows axis_rows hsv infrared convert frame window slot loader_options row_maker \
-         balance tuning workers transfer loader dlpack thread device device_host device_cuda_$(if $(HAVE_CUDA),load,absent)
+         balance tuning workers device_slot transfer_meter transfer loader dlpack thread device device_host \
+         device_cuda_$(if $(HAVE_CUDA),load,absent)
 READER_X86 = resize_rows_avx2 resize_rows_avx512 warp_rows_avx2 axis_rows_avx2 axis_rows_avx512 hsv_avx2 hsv_avx512 convert_avx2 convert_avx512
 TOOLS = args dataset_args augment loader_args commands interrupt progress output summary splits tree synth font canvas png_out sheet \
         view_stored view_batch \
