@@ -2,11 +2,8 @@
 #include "loader.h"
 
 #include "managed_tensor.h"
-#include "yolopack.h"
+#include "tiny_loader.h"
 
-#include "tiny_pack.h"
-
-#include <criterion/criterion.h>
 #include <math.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -14,21 +11,11 @@
 
 enum { SAMPLES = 53, GLOBAL_BATCH = 12, SIDE = 64, EPOCHS = 3 };
 
-static struct tiny_pack pack;
-static ypk_dataset *dataset;
-
 static void setup(void) {
-    ypk_error error;
-    tiny_pack_create(&pack, SAMPLES, 20);
-    cr_assert_eq(ypk_dataset_open(&dataset, pack.path, NULL, &error), YPK_OK, "%s", error.message);
+    open_pack(SAMPLES, 20, TASK_DETECT);
 }
 
-static void teardown(void) {
-    ypk_dataset_close(&dataset);
-    tiny_pack_remove(&pack);
-}
-
-TestSuite(loader, .init = setup, .fini = teardown);
+TestSuite(loader, .init = setup, .fini = close_pack);
 
 static ypk_loader_options small_options(void) {
     ypk_loader_options o;
@@ -44,13 +31,6 @@ static ypk_loader_options small_options(void) {
     o.mixup = 0.3;
     o.channels = YPK_CHANNELS_RGB_IR3;
     return o;
-}
-
-static ypk_loader *make(const ypk_loader_options *o) {
-    ypk_loader *loader;
-    ypk_error error;
-    cr_assert_eq(ypk_loader_create(&loader, dataset, o, &error), YPK_OK, "%s", error.message);
-    return loader;
 }
 
 /* Pixels, labels and identity of one row. */
@@ -99,7 +79,7 @@ static void record_batch(struct trace *t, const ypk_batch *b, const ypk_loader_o
 }
 
 static void run_all(struct trace *t, const ypk_loader_options *o) {
-    ypk_loader *loader = make(o);
+    ypk_loader *loader = make_loader(o);
     ypk_loader_stats stats;
     ypk_batch b;
     ypk_error error;
@@ -159,11 +139,11 @@ Test(loader, same_bytes_while_workers_and_slots_come_and_go) {
         memset(&t, 0, sizeof t);
         o.workers = seed % 3 ? 0 : 2;
         o.prefetch = seed % 3 == 1 ? 3 : 0;
-        ypk_loader *loader = make(&o);
+        ypk_loader *loader = make_loader(&o);
         ypk_loader_get_stats(loader, &stats);
         ypk_loader_destroy(&loader);
         o.memory_limit = seed % 2 ? 0 : memory_of(&stats) * 5 / 4;
-        loader = make(&o);
+        loader = make_loader(&o);
         while (ypk_loader_next(loader, &b, YPK_NO_STREAM, &error) == YPK_OK) {
             record_batch(&t, &b, &o, ypk_loader_batches_per_epoch(loader));
             ypk_batch_release(&b, YPK_NO_STREAM);
@@ -195,7 +175,7 @@ Test(loader, what_is_parked_gives_its_memory_back_and_can_be_had_again, .timeout
     ypk_loader_options o = small_options();
     o.epochs = o.close_mosaic = 0;
     o.workers = 0;
-    ypk_loader *loader = make(&o);
+    ypk_loader *loader = make_loader(&o);
     ypk_loader_stats before, few, many, again;
     ypk_loader_get_stats(loader, &before);
     loader_aim(loader, 1, 3);
@@ -233,7 +213,7 @@ Test(loader, an_addition_that_fails_is_not_made, .timeout = 60) {
     o.epochs = o.close_mosaic = 0;
     o.image_size = 640; /* a slot is 29 MB */
     o.workers = 1;
-    ypk_loader *loader = make(&o);
+    ypk_loader *loader = make_loader(&o);
     before = wait_until(loader, 1, 1 + (2 + GLOBAL_BATCH - 1) / GLOBAL_BATCH + 2);
     struct rlimit wide, tight;
     cr_assert_eq(getrlimit(RLIMIT_AS, &wide), 0);
@@ -302,7 +282,7 @@ Test(loader, same_bytes_when_a_partial_batch_leaves_lanes_empty) {
 
 Test(loader, seek_goes_to_a_batch) {
     ypk_loader_options o = small_options();
-    ypk_loader *loader = make(&o);
+    ypk_loader *loader = make_loader(&o);
     ypk_batch b;
     ypk_error error;
     cr_assert_eq(ypk_loader_batches_per_epoch(loader), 5);
@@ -330,7 +310,7 @@ Test(loader, seek_goes_to_a_batch) {
 
 Test(loader, a_batch_outlives_its_loader) {
     ypk_loader_options o = small_options();
-    ypk_loader *loader = make(&o);
+    ypk_loader *loader = make_loader(&o);
     ypk_batch first, second;
     ypk_error error;
     cr_assert_eq(ypk_loader_next(loader, &first, YPK_NO_STREAM, &error), YPK_OK);
@@ -346,7 +326,7 @@ Test(loader, a_batch_outlives_its_loader) {
 
 Test(loader, same_bytes_after_restore) {
     ypk_loader_options o = small_options();
-    ypk_loader *first = make(&o);
+    ypk_loader *first = make_loader(&o);
     ypk_error error;
     ypk_batch b;
     char state[YPK_STATE_BYTES];
@@ -357,7 +337,7 @@ Test(loader, same_bytes_after_restore) {
         cr_assert_eq(ypk_loader_state(first, state, sizeof state, &error), YPK_OK);
         static struct trace t;
         memset(&t, 0, sizeof t);
-        ypk_loader *second = make(&o);
+        ypk_loader *second = make_loader(&o);
         cr_assert_eq(ypk_loader_restore(second, state, &error), YPK_OK, "%s", error.message);
         while (ypk_loader_next(second, &b, YPK_NO_STREAM, &error) == YPK_OK) {
             record_batch(&t, &b, &o, ypk_loader_batches_per_epoch(second));
@@ -424,7 +404,7 @@ Test(loader, evaluation_shows_every_sample_exactly_once) {
             o.world = forms[i].world;
             o.rank = rank;
             o.rect = forms[i].rect;
-            ypk_loader *loader = make(&o);
+            ypk_loader *loader = make_loader(&o);
             ypk_batch b;
             ypk_error error;
             while (ypk_loader_next(loader, &b, YPK_NO_STREAM, &error) == YPK_OK) {
@@ -446,7 +426,7 @@ Test(loader, letterbox_puts_the_picture_where_it_says) {
     o.last_batch = YPK_LAST_AUTO;
     o.epochs = 1;
     o.channels = YPK_CHANNELS_TWO;
-    ypk_loader *loader = make(&o);
+    ypk_loader *loader = make_loader(&o);
     ypk_batch b;
     ypk_error error;
     cr_assert_eq(ypk_loader_next(loader, &b, YPK_NO_STREAM, &error), YPK_OK, "%s", error.message);
@@ -475,13 +455,13 @@ Test(loader, layouts_and_numbers_hold_the_same_picture) {
     ypk_loader_options o = small_options();
     ypk_error error;
     ypk_batch plain, other;
-    ypk_loader *a = make(&o);
+    ypk_loader *a = make_loader(&o);
     cr_assert_eq(ypk_loader_next(a, &plain, YPK_NO_STREAM, &error), YPK_OK);
     for (int layout = YPK_NCHW; layout <= YPK_NHWC; layout++)
         for (size_t d = 0; d < 4; d++) {
             o.layout = layout;
             o.dtype = dtypes[d];
-            ypk_loader *l = make(&o);
+            ypk_loader *l = make_loader(&o);
             cr_assert_eq(ypk_loader_next(l, &other, YPK_NO_STREAM, &error), YPK_OK);
             const ypk_tensor *p = &plain.images[0], *t = &other.images[0];
             for (int64_t i = 0; i < 2 * 6 * SIDE * SIDE; i += 7) {
@@ -512,7 +492,7 @@ Test(loader, holding_every_batch_is_an_error_and_no_hang) {
     ypk_batch held[16];
     ypk_error error;
     o.prefetch = 1;
-    ypk_loader *loader = make(&o);
+    ypk_loader *loader = make_loader(&o);
     ypk_loader_stats stats;
     ypk_loader_get_stats(loader, &stats);
     for (uint32_t i = 0; i < stats.slots; i++)
@@ -527,7 +507,7 @@ Test(loader, holding_every_batch_is_an_error_and_no_hang) {
 
 Test(loader, a_child_of_fork_is_told) {
     ypk_loader_options o = small_options();
-    ypk_loader *loader = make(&o);
+    ypk_loader *loader = make_loader(&o);
     ypk_batch held;
     ypk_error failure;
     cr_assert_eq(ypk_loader_next(loader, &held, YPK_NO_STREAM, &failure), YPK_OK);
@@ -562,7 +542,7 @@ Test(loader, a_bad_sample_fails_by_name_or_is_replaced) {
     cr_assert_gt(reference()->rows, 0); /* made while the pack is whole */
     tiny_damage(&pack, 7);
     tiny_damage(&pack, 20);
-    ypk_loader *loader = make(&o);
+    ypk_loader *loader = make_loader(&o);
     int rc;
     while ((rc = ypk_loader_next(loader, &b, YPK_NO_STREAM, &error)) == YPK_OK)
         ypk_batch_release(&b, YPK_NO_STREAM);
@@ -590,17 +570,17 @@ Test(loader, a_state_of_something_else_is_refused_by_name) {
     ypk_loader_options o = small_options();
     ypk_error error;
     char state[YPK_STATE_BYTES];
-    ypk_loader *a = make(&o);
+    ypk_loader *a = make_loader(&o);
     cr_assert_eq(ypk_loader_state(a, state, sizeof state, &error), YPK_OK);
     o.seed = 8;
-    ypk_loader *b = make(&o);
+    ypk_loader *b = make_loader(&o);
     cr_assert_eq(ypk_loader_restore(b, state, &error), YPK_E_ARGUMENT);
     cr_assert(strstr(error.message, "seed"), "%s", error.message);
     cr_assert_eq(ypk_loader_restore(b, "rubbish", &error), YPK_E_CORRUPT);
     ypk_loader_destroy(&b);
     o = small_options();
     o.fast = 1;
-    b = make(&o);
+    b = make_loader(&o);
     cr_assert_eq(ypk_loader_restore(b, state, &error), YPK_E_ARGUMENT);
     cr_assert(strstr(error.message, "fast"), "%s", error.message);
     ypk_loader_destroy(&b);
@@ -682,7 +662,7 @@ Test(loader, dlpack_keeps_the_memory_until_both_let_go) {
     ypk_batch b, more;
     void *exported;
     o.prefetch = 1;
-    ypk_loader *loader = make(&o);
+    ypk_loader *loader = make_loader(&o);
     cr_assert_eq(ypk_loader_next(loader, &b, YPK_NO_STREAM, &error), YPK_OK);
     uint64_t hash = hash_row(&b, 0);
     cr_assert_eq(ypk_batch_dlpack(&b, 0, &exported, &error), YPK_OK, "%s", error.message);

@@ -1,26 +1,12 @@
 /* What the loader delivers besides boxes: key points of poses, rotations of oriented boxes. */
-#include "yolopack.h"
-
-#include "tiny_pack.h"
-
-#include <criterion/criterion.h>
+#include "tiny_loader.h"
 
 #include <math.h>
 
 enum { SAMPLES = 31, BATCH = 6, SIDE = 64, POINTS = 4 };
 
-static struct tiny_pack pack;
-static ypk_dataset *dataset;
-
-static void open_pack(uint8_t task) {
-    ypk_error error;
-    tiny_task_pack_create(&pack, SAMPLES, 12, task);
-    cr_assert_eq(ypk_dataset_open(&dataset, pack.path, NULL, &error), YPK_OK, "%s", error.message);
-}
-
-static void close_pack(void) {
-    ypk_dataset_close(&dataset);
-    tiny_pack_remove(&pack);
+static void open_task(uint8_t task) {
+    open_pack(SAMPLES, 12, task);
 }
 
 TestSuite(loader_labels, .fini = close_pack);
@@ -43,16 +29,9 @@ static ypk_loader_options small_options(void) {
     return o;
 }
 
-static ypk_loader *make(const ypk_loader_options *o) {
-    ypk_loader *loader;
-    ypk_error error;
-    cr_assert_eq(ypk_loader_create(&loader, dataset, o, &error), YPK_OK, "%s", error.message);
-    return loader;
-}
-
 /* Of all labels of a run, as they lie. */
 static uint64_t hash_labels(const ypk_loader_options *o, uint64_t *labels, uint64_t *hidden) {
-    ypk_loader *loader = make(o);
+    ypk_loader *loader = make_loader(o);
     XXH3_state_t *state = XXH3_createState();
     ypk_batch b;
     ypk_error error;
@@ -99,12 +78,12 @@ static void same_for_any_workers(void) {
 }
 
 Test(loader_labels, key_points_are_the_same_for_any_workers) {
-    open_pack(TASK_POSE);
+    open_task(TASK_POSE);
     same_for_any_workers();
 }
 
 Test(loader_labels, rotations_are_the_same_for_any_workers) {
-    open_pack(TASK_OBB);
+    open_task(TASK_OBB);
     same_for_any_workers();
 }
 
@@ -115,7 +94,7 @@ static ypk_loader *evaluation(ypk_batch *b) {
     o.mode = YPK_EVAL;
     o.epochs = 1;
     o.close_mosaic = 0;
-    ypk_loader *loader = make(&o);
+    ypk_loader *loader = make_loader(&o);
     cr_assert_eq(ypk_loader_next(loader, b, YPK_NO_STREAM, &error), YPK_OK, "%s", error.message);
     cr_assert_geq(b->label_count, 3);
     cr_assert(b->label_batch[0] == 1 && b->label_batch[1] == 2 && b->label_batch[2] == 2);
@@ -130,7 +109,7 @@ Test(loader_labels, key_points_lie_where_the_picture_is) {
     const float stored[2][POINTS][2] = {{{0.25f, 0.5f}, {0.5f, 0.375f}, {0.75f, 0.5f}, {0.5f, 0.625f}},
                                         {{0.0f, 0.25f}, {0.5f, 0.25f}, {0.5f, 0.75f}, {0.0f, 0.75f}}};
     ypk_batch b;
-    open_pack(TASK_POSE);
+    open_task(TASK_POSE);
     ypk_loader *loader = evaluation(&b);
     cr_assert(b.points_per_label == POINTS && b.point_dims == 3 && !b.label_rotation);
     for (int label = 0; label < 3; label++) {
@@ -148,7 +127,7 @@ Test(loader_labels, key_points_lie_where_the_picture_is) {
 
 Test(loader_labels, rotated_boxes_lie_where_the_picture_is) {
     ypk_batch b;
-    open_pack(TASK_OBB);
+    open_task(TASK_OBB);
     ypk_loader *loader = evaluation(&b);
     cr_assert(b.points_per_label == 0 && b.point_dims == 0 && !b.label_points);
     const ypk_batch_sample *s = &b.samples[2]; /* its second label is upright: x 0 … 0.5, y 0.25 … 0.75 */
@@ -165,7 +144,7 @@ Test(loader_labels, rotated_boxes_lie_where_the_picture_is) {
 
 Test(loader_labels, a_detect_pack_has_boxes_only) {
     ypk_batch b;
-    open_pack(TASK_DETECT);
+    open_task(TASK_DETECT);
     ypk_loader *loader = evaluation(&b);
     cr_assert(!b.label_points && !b.label_rotation && b.points_per_label == 0 && b.point_dims == 0);
     ypk_batch_release(&b, YPK_NO_STREAM);
@@ -174,7 +153,7 @@ Test(loader_labels, a_detect_pack_has_boxes_only) {
 
 Test(loader_labels, a_segment_pack_has_boxes_only) {
     ypk_batch b;
-    open_pack(TASK_SEGMENT);
+    open_task(TASK_SEGMENT);
     ypk_loader *loader = evaluation(&b);
     cr_assert(!b.label_points && !b.label_rotation);
     ypk_batch_release(&b, YPK_NO_STREAM);
@@ -184,7 +163,7 @@ Test(loader_labels, a_segment_pack_has_boxes_only) {
 /* Without left and right being known, a mirrored person would have them exchanged: nothing is mirrored. */
 Test(loader_labels, poses_are_flipped_with_an_index_only) {
     uint64_t hash[3], ignored = 0;
-    open_pack(TASK_POSE);
+    open_task(TASK_POSE);
     ypk_loader_options o = small_options();
     hash[0] = hash_labels(&o, &ignored, &ignored);
     o.fliplr = o.flipud = 0;
@@ -197,7 +176,7 @@ Test(loader_labels, poses_are_flipped_with_an_index_only) {
     hash[2] = hash_labels(&o, &ignored, &ignored);
     cr_assert_eq(hash[0], hash[1]);
     cr_assert_neq(hash[0], hash[2]);
-    ypk_loader *loader = make(&o);
+    ypk_loader *loader = make_loader(&o);
     memset(index, 0xff, sizeof index); /* copied: nobody looks at it any more */
     ypk_batch b;
     ypk_error error;
@@ -208,16 +187,16 @@ Test(loader_labels, poses_are_flipped_with_an_index_only) {
 
 /* A flip alone: the loader's picture is the letterboxed one, mirrored. */
 Test(loader_labels, a_flip_exchanges_left_and_right) {
-    open_pack(TASK_POSE);
+    open_task(TASK_POSE);
     ypk_loader_options o = small_options();
     ypk_batch plain, flipped;
     ypk_error error;
     o.mosaic = o.mixup = o.cutmix = o.degrees = o.translate = o.scale = o.flipud = o.fliplr = 0;
     o.flip_index = mirror;
     o.flip_index_count = POINTS;
-    ypk_loader *first = make(&o);
+    ypk_loader *first = make_loader(&o);
     o.fliplr = 1;
-    ypk_loader *second = make(&o);
+    ypk_loader *second = make_loader(&o);
     cr_assert_eq(ypk_loader_next(first, &plain, YPK_NO_STREAM, &error), YPK_OK);
     cr_assert_eq(ypk_loader_next(second, &flipped, YPK_NO_STREAM, &error), YPK_OK);
     cr_assert(plain.label_count > 0 && plain.label_count == flipped.label_count);
@@ -248,7 +227,7 @@ static void refuse(const uint16_t *index, uint32_t count, const char *word) {
 
 Test(loader_labels, a_wrong_flip_index_is_refused) {
     const uint16_t beyond[POINTS] = {0, 1, 2, 4};
-    open_pack(TASK_POSE);
+    open_task(TASK_POSE);
     refuse(mirror, 3, "has 3 entries: labels of this pack have 4 key points");
     refuse(mirror, 0, "has 0 entries");
     refuse(NULL, 4, "has 0 entries");
@@ -256,23 +235,23 @@ Test(loader_labels, a_wrong_flip_index_is_refused) {
 }
 
 Test(loader_labels, a_flip_index_without_key_points_is_refused) {
-    open_pack(TASK_OBB);
+    open_task(TASK_OBB);
     refuse(mirror, POINTS, "this one has none");
 }
 
 Test(loader_labels, a_state_of_another_flip_index_is_refused) {
     char state[YPK_STATE_BYTES];
     ypk_error error;
-    open_pack(TASK_POSE);
+    open_task(TASK_POSE);
     ypk_loader_options o = small_options();
     o.flip_index = mirror;
     o.flip_index_count = POINTS;
-    ypk_loader *loader = make(&o);
+    ypk_loader *loader = make_loader(&o);
     cr_assert_eq(ypk_loader_state(loader, state, sizeof state, &error), YPK_OK);
     ypk_loader_destroy(&loader);
     const uint16_t none[POINTS] = {0, 1, 2, 3};
     o.flip_index = none;
-    loader = make(&o);
+    loader = make_loader(&o);
     cr_assert_eq(ypk_loader_restore(loader, state, &error), YPK_E_ARGUMENT);
     cr_assert(strstr(error.message, "flip_index"), "%s", error.message);
     ypk_loader_destroy(&loader);

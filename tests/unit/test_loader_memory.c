@@ -1,28 +1,17 @@
 /* What the loader allocates: all of it at the start, as much as it says, and nothing afterwards. */
 #include "count_allocations.h"
 
-#include "yolopack.h"
-
-#include "tiny_pack.h"
-
-#include <criterion/criterion.h>
-
-static struct tiny_pack pack;
-static ypk_dataset *dataset;
+#include "tiny_loader.h"
 
 static void setup(void) {
-    ypk_error error;
     if (!COUNTS_ALLOCATIONS)
         cr_skip("a sanitizer has its own malloc");
-    tiny_pack_create(&pack, 53, 20);
-    cr_assert_eq(ypk_dataset_open(&dataset, pack.path, NULL, &error), YPK_OK, "%s", error.message);
+    open_pack(53, 20, TASK_DETECT);
 }
 
 static void teardown(void) {
-    if (!dataset)
-        return;
-    ypk_dataset_close(&dataset);
-    tiny_pack_remove(&pack);
+    if (dataset)
+        close_pack();
 }
 
 TestSuite(loader_memory, .init = setup, .fini = teardown);
@@ -49,9 +38,7 @@ static void take(ypk_loader *loader, int count) {
 }
 
 static void assert_allocates_nothing(const ypk_loader_options *o, const char *what) {
-    ypk_loader *loader;
-    ypk_error error;
-    cr_assert_eq(ypk_loader_create(&loader, dataset, o, &error), YPK_OK, "%s", error.message);
+    ypk_loader *loader = make_loader(o);
     take(loader, 500);
     counts_as_here = true;
     count_from_zero();
@@ -89,12 +76,10 @@ Test(loader_memory, what_is_allocated_is_what_it_says) {
     for (int i = 0; i < 3; i++) {
         ypk_loader_options o = endless_options();
         ypk_loader_stats s;
-        ypk_loader *loader;
-        ypk_error error;
         o.image_size = (uint32_t)sides[i];
         o.mixup = 0.5;
         count_from_zero();
-        cr_assert_eq(ypk_loader_create(&loader, dataset, &o, &error), YPK_OK, "%s", error.message);
+        ypk_loader *loader = make_loader(&o);
         take(loader, 200);
         atomic_store(&allocation_count.on, false);
         unsigned long asked = atomic_load(&allocation_count.bytes);

@@ -1,35 +1,24 @@
 /* Batches that went to a device are the batches that stay in host memory. */
-#include "managed_tensor.h"
-#include "yolopack.h"
-
 #include "device_maths.h"
 #include "loader.h"
-#include "sim/device_sim.h"
-#include "tiny_pack.h"
 
-#include <criterion/criterion.h>
+#include "managed_tensor.h"
+#include "sim/device_sim.h"
+#include "tiny_loader.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-static struct tiny_pack pack;
-static ypk_dataset *dataset;
 static int expected_type = YPK_DEVICE_CPU;
 
 static void setup(void) {
-    ypk_error error;
-    tiny_pack_create(&pack, 29, 20);
-    cr_assert_eq(ypk_dataset_open(&dataset, pack.path, NULL, &error), YPK_OK, "%s", error.message);
+    open_pack(29, 20, TASK_DETECT);
 }
 
-static void teardown(void) {
-    ypk_dataset_close(&dataset);
-    tiny_pack_remove(&pack);
-}
-
-TestSuite(transfer, .init = setup, .fini = teardown);
+TestSuite(transfer, .init = setup, .fini = close_pack);
 
 static ypk_loader_options small_options(void) {
     ypk_loader_options o;
@@ -42,13 +31,6 @@ static ypk_loader_options small_options(void) {
     o.workers = 2;
     o.multi_scale = 0.5;
     return o;
-}
-
-static ypk_loader *make(const ypk_loader_options *o) {
-    ypk_loader *loader;
-    ypk_error error;
-    cr_assert_eq(ypk_loader_create(&loader, dataset, o, &error), YPK_OK, "%s", error.message);
-    return loader;
 }
 
 static void assert_same_tensor(const ypk_tensor *a, const ypk_tensor *b) {
@@ -103,9 +85,9 @@ Test(transfer, same_bytes_for_every_type_layout_and_channels) {
         for (o.layout = YPK_NCHW; o.layout <= YPK_NHWC; o.layout++)
             for (o.channels = YPK_CHANNELS_RGB; o.channels <= YPK_CHANNELS_TWO; o.channels++) {
                 o.device = NULL;
-                ypk_loader *here = make(&o);
+                ypk_loader *here = make_loader(&o);
                 o.device = "host";
-                ypk_loader *there = make(&o);
+                ypk_loader *there = make_loader(&o);
                 cr_assert_eq(assert_same_run(here, there, o.layout ? NULL : YPK_NO_STREAM), 10);
                 ypk_loader_destroy(&here);
                 ypk_loader_destroy(&there);
@@ -116,13 +98,11 @@ Test(transfer, key_points_and_rotations_go_along) {
     static const uint8_t tasks[] = {TASK_POSE, TASK_OBB};
     for (size_t i = 0; i < sizeof tasks; i++) {
         ypk_loader_options o = small_options();
-        ypk_error error;
-        teardown();
-        tiny_task_pack_create(&pack, 29, 20, tasks[i]);
-        cr_assert_eq(ypk_dataset_open(&dataset, pack.path, NULL, &error), YPK_OK, "%s", error.message);
-        ypk_loader *here = make(&o);
+        close_pack();
+        open_pack(29, 20, tasks[i]);
+        ypk_loader *here = make_loader(&o);
         o.device = "host";
-        ypk_loader *there = make(&o);
+        ypk_loader *there = make_loader(&o);
         cr_assert_eq(assert_same_run(here, there, NULL), 10);
         ypk_loader_destroy(&here);
         ypk_loader_destroy(&there);
@@ -156,7 +136,7 @@ Test(transfer, same_bytes_from_slow_streams) {
     for (o.dtype = YPK_U8; o.dtype <= YPK_F32; o.dtype++)
         for (o.layout = YPK_NCHW; o.layout <= YPK_NHWC; o.layout++)
             for (o.channels = YPK_CHANNELS_RGB; o.channels <= YPK_CHANNELS_TWO; o.channels++) {
-                ypk_loader *here = make(&o), *there = make_on_sim(&o, 1);
+                ypk_loader *here = make_loader(&o), *there = make_on_sim(&o, 1);
                 cr_assert_eq(assert_same_run(here, there, YPK_NO_STREAM), 5);
                 ypk_loader_destroy(&here);
                 ypk_loader_destroy(&there);
@@ -167,8 +147,6 @@ Test(transfer, same_bytes_from_slow_streams) {
 /* Pictures of many sizes, a last batch that is not full, ranks whose last batch is padded, and no labels at all. */
 Test(transfer, same_batches_of_every_shape) {
     ypk_loader_options o = small_options();
-    ypk_error error;
-    struct tiny_pack lone;
     o.mode = YPK_EVAL;
     o.batch = 4;
     o.dtype = YPK_F16;
@@ -177,21 +155,19 @@ Test(transfer, same_batches_of_every_shape) {
     for (o.rect = 0; o.rect <= 1; o.rect++)
         for (o.world = 1; o.world <= 3; o.world++)
             for (o.rank = 0; o.rank < o.world; o.rank++) {
-                ypk_loader *here = make(&o), *there = make_on_sim(&o, 0);
+                ypk_loader *here = make_loader(&o), *there = make_on_sim(&o, 0);
                 cr_assert_geq(assert_same_run(here, there, YPK_NO_STREAM), 6);
                 ypk_loader_destroy(&here);
                 ypk_loader_destroy(&there);
             }
     o.world = 1;
     o.rank = 0;
-    tiny_pack_create(&lone, 1, 1);
-    ypk_dataset_close(&dataset);
-    cr_assert_eq(ypk_dataset_open(&dataset, lone.path, NULL, &error), YPK_OK, "%s", error.message);
-    ypk_loader *here = make(&o), *there = make_on_sim(&o, 0);
+    close_pack();
+    open_pack(1, 1, TASK_DETECT);
+    ypk_loader *here = make_loader(&o), *there = make_on_sim(&o, 0);
     cr_assert_eq(assert_same_run(here, there, YPK_NO_STREAM), 2);
     ypk_loader_destroy(&here);
     ypk_loader_destroy(&there);
-    tiny_pack_remove(&lone);
     assert_nothing_left();
 }
 
@@ -221,7 +197,7 @@ Test(transfer, goes_on_from_a_state) {
     ypk_error error;
     ypk_batch b;
     begin_slow();
-    ypk_loader *here = make(&o), *there = make_on_sim(&o, 0);
+    ypk_loader *here = make_loader(&o), *there = make_on_sim(&o, 0);
     for (int i = 0; i < 3; i++) {
         cr_assert_eq(ypk_loader_next(there, &b, NULL, &error), YPK_OK, "%s", error.message);
         if (i == 1) {
@@ -394,7 +370,7 @@ Test(transfer, memory_that_cannot_be_locked_is_used_all_the_same) {
     ypk_loader_options o = small_options();
     ypk_loader_stats stats;
     sim_begin(&(struct sim_options){.seed = 1, .pin_limit_bytes = 1});
-    ypk_loader *here = make(&o), *there = make_on_sim(&o, 0);
+    ypk_loader *here = make_loader(&o), *there = make_on_sim(&o, 0);
     ypk_loader_get_stats(there, &stats);
     cr_assert_eq(stats.pinned_bytes, 0);
     cr_assert(strstr(stats.note, "copies are slower") && strstr(stats.note, "page-locked"), "%s", stats.note);
@@ -689,12 +665,12 @@ Test(transfer, devices_are_named) {
     o.device_slots = 65;
     assert_refused(&o, YPK_E_ARGUMENT, "device_slots is 65");
     o.device_slots = 3;
-    ypk_loader *loader = make(&o);
+    ypk_loader *loader = make_loader(&o);
     ypk_loader_get_stats(loader, &stats);
     cr_assert_eq(stats.device_slots, 3);
     ypk_loader_destroy(&loader);
     o.device = "cpu";
-    loader = make(&o);
+    loader = make_loader(&o);
     ypk_loader_get_stats(loader, &stats);
     cr_assert(stats.device_slots == 0 && strcmp(stats.device, "cpu") == 0 && stats.note[0] == '\0');
     ypk_loader_destroy(&loader);
@@ -708,7 +684,7 @@ Test(transfer, auto_is_host_memory_without_a_gpu) {
     ypk_batch b;
     setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
     o.device = "auto";
-    ypk_loader *loader = make(&o);
+    ypk_loader *loader = make_loader(&o);
     ypk_loader_get_stats(loader, &stats);
     cr_assert_str_eq(stats.device, "cpu");
     cr_assert(strstr(stats.note, "host memory"), "%s", stats.note);
