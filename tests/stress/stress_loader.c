@@ -4,34 +4,11 @@
  * samples, an early end. Each round draws its options and its script. Repeatable but for the threads' luck: the seed is
  * the first argument, or 1; the number of rounds the second.
  */
-#include "unit/tiny_pack.h"
+#include "hands.h"
 
 #include "loader.h"
 
-#include "managed_tensor.h"
-#include "yolopack.h"
-
-#include <pthread.h>
-#include <time.h>
-
-enum { ROUNDS = 45, STEPS = 40, RELEASERS = 2, HELD = 16, BATCHES = 60, SLOT_LIMIT = 10 };
-
-/* What is given away: a batch, or a tensor of one, with what its bytes must still be. */
-struct parcel {
-    ypk_batch batch;
-    struct managed *tensor; /* NULL: the batch itself */
-    uint64_t hash;
-};
-
-/* Parcels on their way to the threads that release them, in random order. */
-struct hands {
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    struct parcel parcels[HELD];
-    int count, busy;
-    bool closed;
-    uint64_t random;
-};
+enum { ROUNDS = 45, STEPS = 40, HELD = 16, BATCHES = 60, SLOT_LIMIT = 10 };
 
 /* What one worker gives: batch by batch, from the beginning. */
 struct reference {
@@ -53,15 +30,6 @@ struct round {
     uint64_t random, per_epoch;
 };
 
-static uint32_t below(uint64_t *random, uint32_t n) {
-    return (uint32_t)(tiny_random(random) % n);
-}
-
-static void pause_up_to(uint64_t *random, uint32_t us) {
-    struct timespec t = {0, (long)below(random, us + 1) * 1000};
-    nanosleep(&t, NULL);
-}
-
 static uint64_t hash_tensor(const void *data, const int64_t *shape, int bits) {
     return XXH3_64bits(data, (size_t)(shape[0] * shape[1] * shape[2] * shape[3]) * (size_t)bits / 8);
 }
@@ -79,8 +47,6 @@ static uint64_t hash_batch(const ypk_batch *b) {
     return XXH3_64bits(h, sizeof h);
 }
 
-/* ---- the ones who release -------------------------------------------------------------------------------------------- */
-
 static void let_go(struct parcel *p) {
     if (p->tensor) {
         TINY_CHECK(hash_tensor(p->tensor->data, p->tensor->shape, p->tensor->bits) == p->hash);
@@ -90,47 +56,6 @@ static void let_go(struct parcel *p) {
         ypk_batch_release(&p->batch, YPK_NO_STREAM);
         TINY_CHECK(p->batch.slot == NULL);
     }
-}
-
-static void *release_parcels(void *arg) {
-    struct hands *h = arg;
-    pthread_mutex_lock(&h->mutex);
-    for (;;) {
-        while (h->count == 0 && !h->closed)
-            pthread_cond_wait(&h->changed, &h->mutex);
-        if (h->count == 0)
-            break;
-        int i = (int)below(&h->random, (uint32_t)h->count);
-        struct parcel p = h->parcels[i];
-        h->parcels[i] = h->parcels[--h->count];
-        h->busy++;
-        uint64_t random = tiny_random(&h->random);
-        pthread_mutex_unlock(&h->mutex);
-        if (random % 3 == 0)
-            pause_up_to(&random, 1500);
-        let_go(&p);
-        pthread_mutex_lock(&h->mutex);
-        h->busy--;
-        pthread_cond_broadcast(&h->changed);
-    }
-    pthread_mutex_unlock(&h->mutex);
-    return NULL;
-}
-
-static void hand_over(struct hands *h, const struct parcel *p) {
-    pthread_mutex_lock(&h->mutex);
-    while (h->count == HELD)
-        pthread_cond_wait(&h->changed, &h->mutex);
-    h->parcels[h->count++] = *p;
-    pthread_cond_broadcast(&h->changed);
-    pthread_mutex_unlock(&h->mutex);
-}
-
-static void wait_until_empty(struct hands *h) {
-    pthread_mutex_lock(&h->mutex);
-    while (h->count + h->busy > 0)
-        pthread_cond_wait(&h->changed, &h->mutex);
-    pthread_mutex_unlock(&h->mutex);
 }
 
 /* ---- a round --------------------------------------------------------------------------------------------------------- */
@@ -228,7 +153,7 @@ static void give_away(struct round *r, int i) {
 static void release_all(struct round *r) {
     while (r->held_count > 0)
         give_away(r, 0);
-    wait_until_empty(r->hands);
+    hands_wait_until_empty(r->hands);
 }
 
 static void export_one(struct round *r, const struct parcel *whole) {
@@ -308,7 +233,7 @@ static void play(struct round *r) {
         if (r->automatic && below(&r->random, 3) == 0)
             loader_aim(r->loader, below(&r->random, 9), below(&r->random, SLOT_LIMIT + 1));
         if (slow)
-            pause_up_to(&r->random, 1000);
+            pause_us(below(&r->random, 1000));
     }
 }
 
@@ -338,30 +263,17 @@ static void run_round(const ypk_dataset *dataset, uint64_t seed, bool bad, struc
 /* Few samples too: with them an epoch is one batch, or a whole one and a rest. */
 static void run_pack(uint64_t samples, int rounds, bool bad, uint64_t *random) {
     struct tiny_pack pack;
-    struct hands hands = {.random = tiny_random(random)};
-    pthread_t threads[RELEASERS];
+    struct hands hands;
     ypk_dataset *dataset;
     ypk_error error = {0};
     tiny_pack_create(&pack, samples, 20);
     for (uint64_t i = 0; bad && i < 3; i++)
         tiny_damage(&pack, i * 7 % samples);
     must(ypk_dataset_open(&dataset, pack.path, NULL, &error), &error);
-    pthread_mutex_init(&hands.mutex, NULL);
-    pthread_cond_init(&hands.changed, NULL);
-    for (int i = 0; i < RELEASERS; i++)
-        TINY_CHECK(pthread_create(&threads[i], NULL, release_parcels, &hands) == 0);
-
+    hands_init(&hands, let_go, tiny_random(random));
     for (int i = 0; i < rounds; i++)
         run_round(dataset, tiny_random(random), bad, &hands);
-
-    pthread_mutex_lock(&hands.mutex);
-    hands.closed = true;
-    pthread_cond_broadcast(&hands.changed);
-    pthread_mutex_unlock(&hands.mutex);
-    for (int i = 0; i < RELEASERS; i++)
-        pthread_join(threads[i], NULL);
-    pthread_cond_destroy(&hands.changed);
-    pthread_mutex_destroy(&hands.mutex);
+    hands_deinit(&hands);
     ypk_dataset_close(&dataset);
     tiny_pack_remove(&pack);
 }

@@ -7,17 +7,13 @@
  *     stress_transfer [BATCHES [SEED]]      100,000 batches (fewer under a sanitizer)
  *     stress_transfer PACK mutation N       exits with 3 if it was seen (see enum sim_mutation)
  */
+#include "hands.h"
 #include "sim/device_sim.h"
-#include "unit/tiny_pack.h"
 
 #include "loader.h"
-#include "managed_tensor.h"
-#include "yolopack.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { BATCHES = 3000 };
@@ -31,7 +27,7 @@ enum { BATCHES = 100000 };
 enum { BATCHES = 100000 };
 #endif
 
-enum { SAMPLES = 53, SEGMENT = 2000, ROWS = 4, SIDE = 32, LABELS = 2, HELD = 8, SEEN = 3, STREAMS = 2, PARCELS = 16 };
+enum { SAMPLES = 53, SEGMENT = 2000, ROWS = 4, SIDE = 32, LABELS = 2, HELD = 8, SEEN = 3, STREAMS = 2 };
 
 /* What each sample is when nothing is left to chance: the bytes of its row, its labels. */
 struct expected {
@@ -51,16 +47,6 @@ struct look {
     uint64_t index[ROWS];
     uint32_t delay_us;
 };
-
-static uint32_t below(uint64_t *random, uint32_t n) {
-    return (uint32_t)(tiny_random(random) % n);
-}
-
-static void pause_us(uint32_t us) {
-    struct timespec t = {0, (long)us * 1000};
-    if (us > 0)
-        nanosleep(&t, NULL);
-}
 
 static void must(int rc, const char *message) {
     if (rc != 0)
@@ -148,29 +134,13 @@ static void look_at(void *arg, bool lost) {
     pause_us(l->delay_us);
     if (!good || !(lost || as_expected(l))) {
         if (wrong_is_wanted)
-            _exit(3);
+            _exit(SEEN);
         atomic_fetch_add(l->wrong, 1);
     }
     free(l);
 }
 
-/* ---- the ones who release ------------------------------------------------------------------------------------------- */
-
-struct parcel {
-    ypk_batch batch;
-    void *stream;
-    struct managed *tensor; /* NULL: the batch itself */
-};
-
-/* Parcels on their way to another thread. */
-struct hands {
-    pthread_t thread;
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    struct parcel parcels[PARCELS];
-    int first, count;
-    bool busy, closed;
-};
+/* ---- a consumer ----------------------------------------------------------------------------------------------------- */
 
 static void let_go(struct parcel *p) {
     if (p->tensor)
@@ -178,63 +148,6 @@ static void let_go(struct parcel *p) {
     else
         ypk_batch_release(&p->batch, p->stream);
 }
-
-static void *release_parcels(void *arg) {
-    struct hands *h = arg;
-    pthread_mutex_lock(&h->mutex);
-    for (;;) {
-        while (h->count == 0 && !h->closed)
-            pthread_cond_wait(&h->changed, &h->mutex);
-        if (h->count == 0)
-            break;
-        struct parcel p = h->parcels[h->first];
-        h->first = (h->first + 1) % PARCELS;
-        h->count--;
-        h->busy = true;
-        pthread_mutex_unlock(&h->mutex);
-        let_go(&p);
-        pthread_mutex_lock(&h->mutex);
-        h->busy = false;
-        pthread_cond_broadcast(&h->changed);
-    }
-    pthread_mutex_unlock(&h->mutex);
-    return NULL;
-}
-
-static void hand_over(struct hands *h, const struct parcel *p) {
-    pthread_mutex_lock(&h->mutex);
-    while (h->count == PARCELS)
-        pthread_cond_wait(&h->changed, &h->mutex);
-    h->parcels[(h->first + h->count++) % PARCELS] = *p;
-    pthread_cond_broadcast(&h->changed);
-    pthread_mutex_unlock(&h->mutex);
-}
-
-static void wait_until_empty(struct hands *h) {
-    pthread_mutex_lock(&h->mutex);
-    while (h->count > 0 || h->busy)
-        pthread_cond_wait(&h->changed, &h->mutex);
-    pthread_mutex_unlock(&h->mutex);
-}
-
-static void hands_init(struct hands *h) {
-    *h = (struct hands){.first = 0};
-    pthread_mutex_init(&h->mutex, NULL);
-    pthread_cond_init(&h->changed, NULL);
-    TINY_CHECK(pthread_create(&h->thread, NULL, release_parcels, h) == 0);
-}
-
-static void hands_deinit(struct hands *h) {
-    pthread_mutex_lock(&h->mutex);
-    h->closed = true;
-    pthread_cond_broadcast(&h->changed);
-    pthread_mutex_unlock(&h->mutex);
-    pthread_join(h->thread, NULL);
-    pthread_cond_destroy(&h->changed);
-    pthread_mutex_destroy(&h->mutex);
-}
-
-/* ---- a consumer ----------------------------------------------------------------------------------------------------- */
 
 struct consumer {
     const ypk_dataset *dataset;
@@ -287,7 +200,7 @@ static void give_one(struct consumer *c) {
 static void give_all(struct consumer *c) {
     while (c->held_count > 0)
         give_one(c);
-    wait_until_empty(&c->hands);
+    hands_wait_until_empty(&c->hands);
 }
 
 /* One more stream has work with the batch. */
@@ -308,7 +221,7 @@ static void take(struct consumer *c) {
     p.stream = c->streams[below(&c->random, 8) == 0];
     int rc = ypk_loader_next(c->loader, &p.batch, p.stream, &error);
     if (rc == YPK_E_SLOTS_HELD) { /* others still have some */
-        wait_until_empty(&c->hands);
+        hands_wait_until_empty(&c->hands);
         rc = ypk_loader_next(c->loader, &p.batch, p.stream, &error);
     }
     must(rc, error.message);
@@ -372,7 +285,7 @@ static void run_segment(struct consumer *c, uint64_t batches) {
 
 static void *consume(void *arg) {
     struct consumer *c = arg;
-    hands_init(&c->hands);
+    hands_init(&c->hands, let_go, tiny_random(&c->random));
     for (uint64_t left = c->batches; left > 0;) {
         uint64_t batches = left < SEGMENT ? left : SEGMENT;
         run_segment(c, batches);
@@ -414,7 +327,7 @@ static void see_mutation(const char *pack, enum sim_mutation mutation, const cha
         _exit(1);
     }
     TINY_CHECK(waitpid(pid, &status, 0) == pid);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 3) {
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != SEEN) {
         fprintf(stderr, "stress_transfer: %s, and nobody saw it (status %d)\n", what, status);
         exit(1);
     }
