@@ -433,8 +433,10 @@ static void write_rows(struct pass *p, const struct frame_target *target, int y,
     for (int c = 0; c < p->planes; c++) {
         if (p->recipe->flip_horizontal)
             f->convert->reverse(rows[c], width);
+        /* mean and deviation go by the place in the tensor, as a device that sees only that has them */
+        const struct number_table *table = &f->tables[p->is_ir ? 3 : p->recipe->swap_rgb ? 2 - c : c];
         for (int copy = in_place ? 1 : 0; copy < copies; copy++)
-            number_row(target_row(p, target, y, c + copy), step, rows[c], width, &f->tables[p->is_ir ? 3 : c]);
+            number_row(target_row(p, target, y, c + copy), step, rows[c], width, table);
     }
 }
 

@@ -247,7 +247,7 @@ typedef struct ypk_loader_options {
     int channels;                /* YPK_CHANNELS_* */
     int dtype;                   /* YPK_U8: 0-255. F16, BF16, F32: (x / 255 - mean) / deviation */
     int layout;                  /* YPK_NCHW or YPK_NHWC */
-    float mean[4], deviation[4]; /* of R, G, B, IR; 0 and 1 */
+    float mean[4], deviation[4]; /* of R, G, B, IR (where `bgr` exchanges R and B: of their places); 0 and 1 */
     /* 0, exact: the pixels that cv2.imread gives. 1: JPEGs larger than image_size are scaled while they are decoded, and
      * chroma is repeated instead of interpolated (measured at 640 px against exact: no difference for 4:4:4 pictures that
      * are not larger, 54 dB PSNR for 1280x1024 ones in 4:2:0, 40 dB for ones of about 1400x1000). */

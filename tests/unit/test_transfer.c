@@ -81,6 +81,7 @@ Test(transfer, same_bytes_for_every_type_layout_and_channels) {
         o.mean[i] = 0.1f * (float)(i + 1);
         o.deviation[i] = 0.5f + 0.1f * (float)i;
     }
+    o.bgr = 0.5;
     for (o.dtype = YPK_U8; o.dtype <= YPK_F32; o.dtype++)
         for (o.layout = YPK_NCHW; o.layout <= YPK_NHWC; o.layout++)
             for (o.channels = YPK_CHANNELS_RGB; o.channels <= YPK_CHANNELS_TWO; o.channels++) {
