@@ -172,7 +172,7 @@ static int decode_pixels(struct frame *f, struct pixels *out, const struct recor
         f->pixels.data,    0, jpeg_scaled_side(image->width, eighths), jpeg_scaled_side(image->height, eighths),
         (uint8_t)channels, 8};
     out->stride = (size_t)out->width * (size_t)channels;
-    if (!f->options.fast || image->codec != CODEC_JPEG)
+    if (eighths == 8) /* exactly, since where there are vector instructions its planes are, too */
         return codec_decode(codec, image, payload, out, error);
     int rc = jpeg_decode_fast(codec_jpeg(codec), payload, out, image->flags & IMAGE_GRAY, error);
     return rc == 0 || rc == ERR_MEMORY ? rc : (error->code = ERR_CORRUPT);

@@ -35,7 +35,7 @@ struct frame_options {
     uint32_t frame_side, canvas_side; /* the largest that a recipe asks for, px */
     bool rgb, ir;                     /* modalities delivered */
     bool layers;                      /* recipes may have mixup or cutmix layers */
-    bool fast;                        /* JPEGs may be scaled while they are decoded, chroma is not interpolated */
+    bool fast;                        /* JPEGs may be scaled while they are decoded, without interpolating chroma */
     enum number_type type;
     float mean[4], deviation[4]; /* R, G, B, IR */
 };

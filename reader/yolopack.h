@@ -249,8 +249,8 @@ typedef struct ypk_loader_options {
     int layout;                  /* YPK_NCHW or YPK_NHWC */
     float mean[4], deviation[4]; /* of R, G, B, IR (where `bgr` exchanges R and B: of their places); 0 and 1 */
     /* 0, exact: the pixels that cv2.imread gives. 1: JPEGs larger than image_size are scaled while they are decoded, and
-     * chroma is repeated instead of interpolated (measured at 640 px against exact: no difference for 4:4:4 pictures that
-     * are not larger, 54 dB PSNR for 1280x1024 ones in 4:2:0, 40 dB for ones of about 1400x1000). */
+     * their chroma is repeated instead of interpolated (measured at 640 px against exact: 54 dB PSNR for 1280x1024 pictures
+     * in 4:2:0, 40 dB for ones of about 1400x1000). */
     int fast;
     /* A sample that cannot be decoded: YPK_BAD_FAIL ends with an error that names it, YPK_BAD_SUBSTITUTE takes the next
      * good one (of 64), flagged and counted. */
