@@ -49,11 +49,6 @@ struct index_label {
     float x, y, width, height;
 };
 
-/* A row of POINTS when point_dims is 2; pose sets may have 3 (x, y, visibility 0 | 1 | 2). */
-struct index_point {
-    float x, y;
-};
-
 struct index_sample {
     uint64_t record_offset; /* absolute, in the shard file */
     uint16_t shard;
@@ -63,7 +58,7 @@ struct index_sample {
     uint16_t rgb_width, rgb_height, ir_width, ir_height; /* px, upright, as stored */
     const struct index_label *labels;                    /* borrowed */
     uint32_t label_count;
-    const float *points; /* borrowed: [point_count][point_dims] */
+    const float *points; /* borrowed: [point_count][point_dims]: x, y and, in some pose sets, visibility 0, 1 or 2 */
     uint32_t point_count;
     const char *rgb_name, *ir_name,
         *label_name; /* borrowed, NUL-terminated paths relative to the data set; "" if none */
@@ -142,9 +137,9 @@ struct index_builder {
     struct bytes section[SECTION_COUNT + 1];
 };
 
-/* Samples of a generation must come in the order of their names, with `shard` counted from 0 in this index (ERR_ARGUMENT otherwise: a
- * programmer's error of the caller). ERR_INPUT when a limit of the format is passed (4 Gi labels, points or name bytes),
- * saying which. Everything is copied. On failure the builder is as it was. */
+/* Samples of a generation must come in the order of their names, with `shard` counted from 0 in this index (ERR_ARGUMENT
+ * otherwise: a programmer's error of the caller). ERR_INPUT when a limit of the format is passed (4 Gi labels, points or
+ * name bytes), saying which. Everything is copied. On failure the builder is as it was. */
 int index_builder_add(struct index_builder *b, const struct index_sample *sample, struct error *error);
 int index_builder_add_shard(struct index_builder *b, const struct index_shard *shard, struct error *error);
 int index_builder_set_classes(struct index_builder *b, const char *const *names, uint64_t count, struct error *error);

@@ -36,7 +36,7 @@ void pack_options_init(struct pack_options *options) {
     };
 }
 
-char *pack_default_output(const char *dataset) {
+static char *default_output(const char *dataset) {
     char *path = realpath(dataset, NULL);
     struct stat st;
     if (!path)
@@ -440,7 +440,7 @@ int pack_run(struct pack_result *result, const struct pack_options *options, str
 
     *result = (struct pack_result){.part = options->part};
     complete.source.cancel = options->cancel;
-    result->output = options->output ? strdup(options->output) : pack_default_output(options->source.dataset);
+    result->output = options->output ? strdup(options->output) : default_output(options->source.dataset);
     if (!result->output)
         return error_set(error, ERR_MEMORY, "out of memory");
     int rc = options->check_only ? 0 : publish_check(result->output, error);

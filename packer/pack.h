@@ -38,7 +38,7 @@ struct pack_options {
     const char *classes; /* --classes: "0,2,7" or "person,car"; NULL: all */
     struct pack_part part;
     const char *task;   /* --task, or NULL: as data.yaml says, else detect */
-    const char *output; /* the pack's directory; NULL: pack_default_output() */
+    const char *output; /* the pack's directory; NULL: "night.ypk" for "datasets/night/" and "datasets/night/data.yaml" */
     uint64_t shard_bytes;
     unsigned jobs; /* 0: cpus_available() */
     bool resume, strict, check_only;
@@ -76,8 +76,8 @@ struct pack_result {
     bool too_many_rejects;   /* stopped for max_rejects, strict or most rows dropped: nothing was published */
 };
 
-/* Packs, or (check_only) only checks. 0 when published, checked, or unchanged. ERR_INPUT with result->too_many_rejects set when the
- * policy forbids publication; result->report is filled then too. Deinit the result either way. */
+/* Packs, or (check_only) only checks. 0 when published, checked, or unchanged. ERR_INPUT with result->too_many_rejects set
+ * when the policy forbids publication; result->report is filled then too. Deinit the result either way. */
 int pack_run(struct pack_result *result, const struct pack_options *options, struct error *error);
 void pack_result_deinit(struct pack_result *result);
 
@@ -90,8 +90,5 @@ int pack_hint_ids(struct report *report, struct class_range classes, size_t name
 
 /* Writes report.tsv and report.json into `directory`. */
 int pack_write_report(const struct report *report, const char *directory, struct error *error);
-
-/* "night.ypk" for "datasets/night/" and for "datasets/night/data.yaml". malloc'ed, NULL if memory ran out. */
-char *pack_default_output(const char *dataset);
 
 #endif

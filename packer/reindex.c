@@ -4,7 +4,7 @@
  *   for each index:  shard unlike its row? ─> liblmdb: id -> offset ─> one pass: header, payloads against the index
  *                    ─> builder ─> encode ─> same content hash? ─> replace, and the manifest last
  */
-#include "verify.h"
+#include "reindex.h"
 
 #include "file.h"
 #include "index.h"

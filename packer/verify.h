@@ -1,4 +1,4 @@
-/* Is every byte of a pack what it was when it was written? And the index rebuilt when LMDB files were compacted. */
+/* Is every byte of a pack what it was when it was written? */
 #ifndef YPK_PACKER_VERIFY_H
 #define YPK_PACKER_VERIFY_H
 
@@ -28,10 +28,5 @@ struct verify_result {
  * codes if it could not look. */
 int verify_pack(struct verify_result *result, const char *pack, const struct verify_options *options,
                 struct error *error);
-
-/* Rebuilds record offsets and shard hashes of every index from the shards (after a compacting copy): records are found
- * through liblmdb, checked by their hashes against the index, and index and manifest are replaced atomically. The content hash
- * stays. ERR_CORRUPT, naming the sample, if a record is missing or differs. */
-int reindex_pack(const char *pack, struct error *error);
 
 #endif

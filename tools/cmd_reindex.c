@@ -2,7 +2,7 @@
 
 #include "args.h"
 #include "output.h"
-#include "verify.h"
+#include "reindex.h"
 
 int cmd_reindex(int argc, char **argv) {
     struct args args;

@@ -83,7 +83,8 @@ struct sheet_frame sheet_fit(const struct sheet *s, uint64_t cell, int panel, ui
 
 /* ---- drawing -------------------------------------------------------------------------------------------------------- */
 
-int sheet_place(float value, int start, int length) {
+/* A normalised coordinate in pixels. Values far outside, or not finite, can only come from a damaged index. */
+static int place(float value, int start, int length) {
     value = value > -1 ? value : -1;
     value = value < 2 ? value : 2;
     return start + (int)lrintf(value * (float)length);
@@ -119,9 +120,9 @@ void sheet_panel_name(const struct sheet *s, uint64_t cell, int panel, const cha
 void sheet_box(const struct sheet *s, const struct sheet_frame *f, unsigned class_id, const char *name,
                const float box[4], bool outline) {
     struct colour colour = canvas_class_colour(class_id);
-    int x = sheet_place(box[0] - box[2] / 2, f->x, f->width), y = sheet_place(box[1] - box[3] / 2, f->y, f->height);
-    int width = sheet_place(box[0] + box[2] / 2, f->x, f->width) - x;
-    int height = sheet_place(box[1] + box[3] / 2, f->y, f->height) - y;
+    int x = place(box[0] - box[2] / 2, f->x, f->width), y = place(box[1] - box[3] / 2, f->y, f->height);
+    int width = place(box[0] + box[2] / 2, f->x, f->width) - x;
+    int height = place(box[1] + box[3] / 2, f->y, f->height) - y;
     if (outline)
         canvas_frame(&s->picture, x, y, width < 2 ? 2 : width, height < 2 ? 2 : height, 2, colour);
     if (name == NULL)
@@ -143,7 +144,7 @@ static struct pixels frame_pixels(const struct sheet *s, const struct sheet_fram
 
 void sheet_dot(const struct sheet *s, const struct sheet_frame *f, unsigned class_id, const float point[2]) {
     struct pixels frame = frame_pixels(s, f);
-    canvas_fill(&frame, sheet_place(point[0], 0, f->width) - 2, sheet_place(point[1], 0, f->height) - 2, 5, 5,
+    canvas_fill(&frame, place(point[0], 0, f->width) - 2, place(point[1], 0, f->height) - 2, 5, 5,
                 canvas_class_colour(class_id));
 }
 
@@ -152,8 +153,8 @@ void sheet_outline(const struct sheet *s, const struct sheet_frame *f, unsigned 
     struct pixels frame = frame_pixels(s, f);
     for (uint32_t i = 0; i < count; i++) {
         const float *a = points + (size_t)i * dims, *b = points + (size_t)((i + 1) % count) * dims;
-        canvas_line(&frame, sheet_place(a[0], 0, f->width), sheet_place(a[1], 0, f->height),
-                    sheet_place(b[0], 0, f->width), sheet_place(b[1], 0, f->height), canvas_class_colour(class_id));
+        canvas_line(&frame, place(a[0], 0, f->width), place(a[1], 0, f->height), place(b[0], 0, f->width),
+                    place(b[1], 0, f->height), canvas_class_colour(class_id));
     }
 }
 

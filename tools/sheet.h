@@ -1,5 +1,6 @@
 /*
- * A contact sheet: a title if there is one, then rows of cells, each a caption over one panel a modality; a panel holds a picture, fitted, and its boxes.
+ * A contact sheet: a title if there is one, then rows of cells, each a caption over one panel a modality; a panel holds a
+ * picture, fitted, and its boxes.
  */
 #ifndef YPK_TOOLS_SHEET_H
 #define YPK_TOOLS_SHEET_H
@@ -39,9 +40,6 @@ int sheet_picture(const struct sheet *sheet, const struct sheet_frame *frame, co
 
 /* Names the panel in its lower left corner, where no box has its name: "RGB", "IR", "no IR". */
 void sheet_panel_name(const struct sheet *sheet, uint64_t cell, int panel, const char *name);
-
-/* A normalised coordinate in pixels. Values far outside, or not finite, can only come from a damaged index. */
-int sheet_place(float value, int start, int length);
 
 /* A box of the centre form, normalised to the frame, with the name in its class's colour. NULL: no name. `outline` false:
  * the name alone. */

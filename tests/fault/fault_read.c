@@ -4,6 +4,7 @@
  */
 #include "tiny_set.h"
 
+#include "reindex.h"
 #include "verify.h"
 #include "yolopack.h"
 

@@ -1,6 +1,7 @@
-#include "tiny_pack.h"
-
 #include "verify.h"
+
+#include "reindex.h"
+#include "tiny_pack.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
