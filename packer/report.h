@@ -111,7 +111,8 @@ int report_add(struct report *r, enum report_rule rule, const char *path, uint64
                struct span value, const char *format, ...) __attribute__((format(printf, 7, 8)));
 int report_append(struct report *to, const struct report *from);
 uint64_t report_rows(const struct report *r); /* how many */
-/* `count` rows of `from`, or as many as there are, from byte *at on, which is moved behind them. They passed report_parse(). */
+/* `count` rows of `from`, or as many as there are, from byte *at on, which is moved behind them. They passed
+ * report_parse(). */
 int report_append_rows(struct report *to, const struct report *from, size_t *at, uint64_t count);
 /* Without the rows of rules for which `left_out` is true; the rows passed report_parse(). */
 int report_append_except(struct report *to, const struct report *from, bool (*left_out)(enum report_rule rule));

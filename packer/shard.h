@@ -26,8 +26,8 @@ int shard_writer_create(struct shard_writer **out, const char *path, uint64_t li
  * limit_bytes. A pure function of the records so far. */
 bool shard_writer_fits(const struct shard_writer *w, uint64_t record_bytes);
 
-/* `record` is one as record.h describes it, header and padding included, its id being sample_id; ids count up by one (ERR_ARGUMENT
- * otherwise). A full disk is ERR_SPACE with the bytes needed and free. */
+/* `record` is one as record.h describes it, header and padding included, its id being sample_id; ids count up by one
+ * (ERR_ARGUMENT otherwise). A full disk is ERR_SPACE with the bytes needed and free. */
 int shard_writer_add(struct shard_writer *w, uint64_t sample_id, struct span record, struct error *error);
 
 /* Commits, syncs and reads back: fills `offsets[i]` with the absolute file offset of the i-th record added (checked
@@ -50,8 +50,9 @@ struct shard_record {
     uint64_t size;   /* of the record */
 };
 
-/* Walks a sealed shard with liblmdb in key order. A file shorter than its LMDB header says is ERR_CORRUPT. Only for a file whose length and structure are known to be whole, or in
- * a process that can afford liblmdb's trust in its files. `visit` returning non-zero stops the walk with that code. */
+/* Walks a sealed shard with liblmdb in key order. A file shorter than its LMDB header says is ERR_CORRUPT. Only for a file
+ * whose length and structure are known to be whole, or in a process that can afford liblmdb's trust in its files. `visit`
+ * returning non-zero stops the walk with that code. */
 int shard_walk(const char *path, int (*visit)(void *arg, const struct shard_record *record), void *arg,
                struct error *error);
 

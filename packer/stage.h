@@ -47,8 +47,8 @@ struct unstage_result {
     size_t lease_count;   /* that are left */
 };
 
-/* Drops the lease (`all`: every lease) of the pack's copy in options->base, or wherever it is staged if that is NULL, and removes
- * what nobody uses. ERR_NOT_FOUND if it is staged and the lease is not there. */
+/* Drops the lease (`all`: every lease) of the pack's copy in options->base, or wherever it is staged if that is NULL, and
+ * removes what nobody uses. ERR_NOT_FOUND if it is staged and the lease is not there. */
 int stage_drop(struct unstage_result *result, const char *pack, bool all, const struct stage_options *options,
                struct error *error);
 

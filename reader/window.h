@@ -7,9 +7,9 @@
  *   release(entry) ──> one use less; with the last one the buffer is free again
  *
  * Entries are keyed by their absolute position in the plan, which also knows how many uses each has. Buffers are allocated
- * at the start, and more of them when there are more workers. When there are fewer of them than live entries, an unpinned picture gives way and is loaded again when needed: that
- * costs time and never changes a byte. With at least one buffer for each pin that all workers can hold at a time, nothing
- * can wait for ever.
+ * at the start, and more of them when there are more workers. When there are fewer of them than live entries, an unpinned
+ * picture gives way and is loaded again when needed: that costs time and never changes a byte. With at least one buffer for
+ * each pin that all workers can hold at a time, nothing can wait for ever.
  */
 #ifndef YPK_READER_WINDOW_H
 #define YPK_READER_WINDOW_H

@@ -203,8 +203,8 @@ int cmd_verify(int argc, char **argv) {
         .operands = "PACK",
         .summary =
             "Checks that every byte of a pack is what it was when it was written, and that its shards are sound "
-            "LMDB files. Exits with 5 if anything is damaged, naming the samples. With --source also that images, labels and names are still those it was packed "
-            "from: exits with 3 if not, naming the files; and it names images there that the pack does not have.",
+            "LMDB files. Exits with 5 if anything is damaged, naming the samples. With --source also that images, labels "
+            "and names are still those it was packed from: exits with 3 if not, naming the files; and it names images there that the pack does not have.",
         .examples = "  yolopack verify night.ypk\n"
                     "  yolopack verify night.ypk --source datasets/night\n",
         .options = options,
