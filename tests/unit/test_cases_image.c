@@ -1,6 +1,6 @@
 /* What people's pictures do to other loaders, from source file to decoded sample: packed, opened and compared. */
 #include "exif.h"
-#include "file.h"
+#include "home.h"
 #include "pack.h"
 #include "source_image.h"
 #include "tiny_pictures.h"
@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char home[64];
 static struct error error;
 static struct jpeg *jpeg;
 static struct pack_options options;
@@ -18,18 +17,10 @@ static struct pack_result result;
 static ypk_dataset *dataset;
 static ypk_decoder *decoder;
 
-static void path_in(char out[256], const char *name) {
-    snprintf(out, 256, "%s/%s", home, name);
-}
-
 static void setup(void) {
-    char path[256];
-    snprintf(home, sizeof home, "/tmp/yolopack-test-XXXXXX");
-    cr_assert_not_null(mkdtemp(home));
-    path_in(path, "set/images");
-    cr_assert_eq(dir_create_all(path, &error), 0);
-    path_in(path, "set/imagesIR");
-    cr_assert_eq(dir_create_all(path, &error), 0);
+    home_create();
+    home_add_directory("set/images");
+    home_add_directory("set/imagesIR");
     cr_assert_eq(jpeg_handle_create(&jpeg, &error), 0);
     pack_options_init(&options);
     options.max_rejects = 1;
@@ -45,7 +36,7 @@ static void forget_pack(void) {
 static void teardown(void) {
     forget_pack();
     jpeg_handle_destroy(&jpeg);
-    cr_assert_eq(dir_remove_all(home, &error), 0);
+    home_remove();
 }
 
 TestSuite(cases_image, .init = setup, .fini = teardown);
@@ -53,10 +44,9 @@ TestSuite(cases_image, .init = setup, .fini = teardown);
 /* ---- a data set, packed and opened ---------------------------------------------------------------------------------- */
 
 static void put(const char *name, const struct bytes *b) {
-    char path[256], relative[128];
+    char relative[128];
     snprintf(relative, sizeof relative, "set/%s", name);
-    path_in(path, relative);
-    cr_assert_eq(file_write_atomic(path, b->data, b->size, &error), 0, "%s", error.message);
+    cr_assert_eq(file_write_atomic(home_path(relative), b->data, b->size, &error), 0, "%s", error.message);
 }
 
 static void put_away(const char *name, struct bytes *b) {
@@ -66,16 +56,14 @@ static void put_away(const char *name, struct bytes *b) {
 
 static void pack(void) {
     static int count;
-    char set[256], name[32], out[256];
+    char name[32];
     forget_pack();
     snprintf(name, sizeof name, "%d.ypk", count++);
-    path_in(set, "set");
-    path_in(out, name);
-    options.source.dataset = set;
-    options.output = out;
+    options.source.dataset = home_path("set");
+    options.output = home_path(name);
     ypk_error fault;
     cr_assert_eq(pack_run(&result, &options, &error), 0, "%s", error.message);
-    cr_assert_eq(ypk_dataset_open(&dataset, out, NULL, &fault), YPK_OK, "%s", fault.message);
+    cr_assert_eq(ypk_dataset_open(&dataset, options.output, NULL, &fault), YPK_OK, "%s", fault.message);
     cr_assert_eq(ypk_decoder_create(&decoder, dataset, &fault), YPK_OK);
 }
 
@@ -171,7 +159,7 @@ Test(cases_image, cut_and_tailed_jpegs) {
     struct bytes whole = make_jpeg(&in, 3, &(struct jpeg_recipe){.h = 2, .v = 2}), part = whole;
     static const uint8_t zeros[64];
     struct stat before[2], after[2];
-    char path[2][256];
+    const char *const path[] = {"set/images/a.jpg", "set/images/b.jpg"};
     put("images/whole.jpg", &whole);
     part.size = whole.size - 2;
     put("images/a.jpg", &part);
@@ -183,10 +171,8 @@ Test(cases_image, cut_and_tailed_jpegs) {
     put("images/e.jpg", &part);
     cr_assert_eq(bytes_append(&whole, zeros, 64), 0);
     put("images/c.jpg", &whole);
-    path_in(path[0], "set/images/a.jpg");
-    path_in(path[1], "set/images/b.jpg");
     for (int i = 0; i < 2; i++)
-        cr_assert_eq(stat(path[i], &before[i]), 0);
+        cr_assert_eq(stat(home_path(path[i]), &before[i]), 0);
 
     pack();
     cr_assert_eq(result.total.packed, 3);
@@ -200,7 +186,7 @@ Test(cases_image, cut_and_tailed_jpegs) {
     struct pixels a = read_back("images/a.jpg", YPK_RGB), original = read_back("images/whole.jpg", YPK_RGB);
     cr_assert(same_pixels(&a, &original));
     for (int i = 0; i < 2; i++) {
-        cr_assert_eq(stat(path[i], &after[i]), 0);
+        cr_assert_eq(stat(home_path(path[i]), &after[i]), 0);
         cr_assert(before[i].st_size == after[i].st_size && before[i].st_mtim.tv_sec == after[i].st_mtim.tv_sec &&
                   before[i].st_mtim.tv_nsec == after[i].st_mtim.tv_nsec && before[i].st_ino == after[i].st_ino);
     }

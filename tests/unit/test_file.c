@@ -1,6 +1,7 @@
 #include "file.h"
 
-#include <criterion/criterion.h>
+#include "home.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,45 +11,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char dir[512];
 static struct error error;
 
-static void setup(void) {
-    const char *tmp = getenv("TMPDIR");
-    snprintf(dir, sizeof dir, "%s/test_file.XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    cr_assert(mkdtemp(dir));
-    error = (struct error){0};
-}
-
-static void teardown(void) {
-    cr_assert_eq(dir_remove_all(dir, NULL), 0);
-}
-
-TestSuite(file, .init = setup, .fini = teardown);
-
-/* dir/name, valid until the next call but one. */
-static const char *in(const char *name) {
-    static char paths[2][1024];
-    static int turn;
-    turn = !turn;
-    snprintf(paths[turn], sizeof paths[turn], "%s/%s", dir, name);
-    return paths[turn];
-}
+TestSuite(file, .init = home_create, .fini = home_remove);
 
 static void put(const char *name, const char *text) {
-    cr_assert_eq(file_write_atomic(in(name), text, strlen(text), &error), 0, "%s", error.message);
+    cr_assert_eq(file_write_atomic(home_path(name), text, strlen(text), &error), 0, "%s", error.message);
 }
 
 static bool exists(const char *name) {
     struct stat st;
-    return lstat(in(name), &st) == 0;
+    return lstat(home_path(name), &st) == 0;
 }
 
 Test(file, read_appends_the_whole_file) {
     struct bytes b = {0};
     put("a", "hello");
     cr_assert_eq(bytes_append(&b, "head ", 5), 0);
-    cr_assert_eq(file_read(&b, AT_FDCWD, in("a"), 5, &error), 0, "%s", error.message);
+    cr_assert_eq(file_read(&b, AT_FDCWD, home_path("a"), 5, &error), 0, "%s", error.message);
     cr_assert_eq(b.size, 10);
     cr_assert_arr_eq(b.data, "head hello", 10);
     bytes_deinit(&b);
@@ -57,7 +37,7 @@ Test(file, read_appends_the_whole_file) {
 Test(file, read_relative_to_a_directory) {
     struct bytes b = {0};
     put("a", "x");
-    int fd = open(dir, O_RDONLY | O_DIRECTORY);
+    int fd = open(home, O_RDONLY | O_DIRECTORY);
     cr_assert_eq(file_read(&b, fd, "a", 100, &error), 0, "%s", error.message);
     cr_assert_eq(b.size, 1);
     close(fd);
@@ -67,7 +47,7 @@ Test(file, read_relative_to_a_directory) {
 Test(file, read_of_an_empty_file) {
     struct bytes b = {0};
     put("a", "");
-    cr_assert_eq(file_read(&b, AT_FDCWD, in("a"), 0, &error), 0, "%s", error.message);
+    cr_assert_eq(file_read(&b, AT_FDCWD, home_path("a"), 0, &error), 0, "%s", error.message);
     cr_assert_eq(b.size, 0);
     bytes_deinit(&b);
 }
@@ -75,20 +55,20 @@ Test(file, read_of_an_empty_file) {
 Test(file, read_refuses_what_is_over_the_limit) {
     struct bytes b = {0};
     put("a", "123456");
-    cr_assert_eq(file_read(&b, AT_FDCWD, in("a"), 5, &error), ERR_INPUT);
+    cr_assert_eq(file_read(&b, AT_FDCWD, home_path("a"), 5, &error), ERR_INPUT);
     cr_assert(strstr(error.message, "6 bytes, over the limit of 5"), "%s", error.message);
     cr_assert_null(b.data);
 }
 
 Test(file, read_refuses_what_is_no_regular_file, .timeout = 10) {
     struct bytes b = {0};
-    cr_assert_eq(mkfifo(in("fifo"), 0644), 0);
-    cr_assert_eq(file_read(&b, AT_FDCWD, in("fifo"), 100, &error), ERR_INPUT);
+    cr_assert_eq(mkfifo(home_path("fifo"), 0644), 0);
+    cr_assert_eq(file_read(&b, AT_FDCWD, home_path("fifo"), 100, &error), ERR_INPUT);
     cr_assert(strstr(error.message, "is a FIFO"), "%s", error.message);
-    cr_assert_eq(file_read(&b, AT_FDCWD, dir, 100, &error), ERR_INPUT);
+    cr_assert_eq(file_read(&b, AT_FDCWD, home, 100, &error), ERR_INPUT);
     cr_assert(strstr(error.message, "is a directory"), "%s", error.message);
     cr_assert_eq(file_read(&b, AT_FDCWD, "/dev/null", 100, &error), ERR_INPUT);
-    cr_assert_eq(file_read(&b, AT_FDCWD, in("none"), 100, &error), ERR_NOT_FOUND);
+    cr_assert_eq(file_read(&b, AT_FDCWD, home_path("none"), 100, &error), ERR_NOT_FOUND);
     cr_assert_eq(error.os_errno, ENOENT);
     cr_assert_null(b.data);
 }
@@ -116,7 +96,7 @@ static void *grow(void *arg) {
 Test(file, read_of_a_file_that_changes, .timeout = 60) {
     struct growing g = {0};
     put("log", "");
-    snprintf(g.path, sizeof g.path, "%s", in("log"));
+    snprintf(g.path, sizeof g.path, "%s", home_path("log"));
     pthread_t thread;
     cr_assert_eq(pthread_create(&thread, NULL, grow, &g), 0);
     int changed = 0;
@@ -148,7 +128,7 @@ Test(file, read_of_a_file_with_more_than_it_says) {
 Test(file, pread_reads_exactly_or_says_what_was_there) {
     char text[8] = {0};
     put("a", "0123456789");
-    int fd = open(in("a"), O_RDONLY);
+    int fd = open(home_path("a"), O_RDONLY);
     cr_assert_eq(file_pread_all(fd, text, 4, 3, "a", &error), 0);
     cr_assert_str_eq(text, "3456");
     cr_assert_eq(file_pread_all(fd, text, 4, 8, "a", &error), ERR_IO);
@@ -164,34 +144,34 @@ Test(file, write_atomic_replaces_and_leaves_nothing_else) {
     put("a.tmp", "of a killed run");
     put("a", "new text");
     cr_assert_not(exists("a.tmp"));
-    cr_assert_eq(file_read(&b, AT_FDCWD, in("a"), 100, &error), 0);
+    cr_assert_eq(file_read(&b, AT_FDCWD, home_path("a"), 100, &error), 0);
     cr_assert_eq(b.size, 8);
     cr_assert_arr_eq(b.data, "new text", 8);
     bytes_deinit(&b);
     struct stat st;
     mode_t mask = umask(0);
     umask(mask);
-    cr_assert_eq(stat(in("a"), &st), 0);
+    cr_assert_eq(stat(home_path("a"), &st), 0);
     cr_assert_eq(st.st_mode & 0777, 0644 & ~mask);
 }
 
 Test(file, write_atomic_does_not_follow_a_link_at_its_temporary_name) {
     struct bytes b = {0};
     put("victim", "precious");
-    cr_assert_eq(symlink("victim", in("a.tmp")), 0);
+    cr_assert_eq(symlink("victim", home_path("a.tmp")), 0);
     put("a", "new");
-    cr_assert_eq(file_read(&b, AT_FDCWD, in("victim"), 100, &error), 0);
+    cr_assert_eq(file_read(&b, AT_FDCWD, home_path("victim"), 100, &error), 0);
     cr_assert_arr_eq(b.data, "precious", 8);
     bytes_deinit(&b);
 }
 
 Test(file, write_atomic_that_fails_changes_nothing) {
-    cr_assert_eq(mkdir(in("d"), 0777), 0);
+    cr_assert_eq(mkdir(home_path("d"), 0777), 0);
     put("d/content", "x");
-    cr_assert_neq(file_write_atomic(in("d"), "new", 3, &error), 0); /* a file cannot replace a directory */
+    cr_assert_neq(file_write_atomic(home_path("d"), "new", 3, &error), 0); /* a file cannot replace a directory */
     cr_assert_not(exists("d.tmp"));
     cr_assert(exists("d/content"));
-    cr_assert_eq(file_write_atomic(in("none/a"), "new", 3, &error), ERR_NOT_FOUND);
+    cr_assert_eq(file_write_atomic(home_path("none/a"), "new", 3, &error), ERR_NOT_FOUND);
 }
 
 /* As root, a rename would put a file in the place of /dev/null. */
@@ -199,28 +179,28 @@ Test(file, write_output_goes_through_links_and_devices_and_replaces_files) {
     struct bytes b = {0};
     struct stat st;
     put("target", "a longer old text");
-    cr_assert_eq(symlink("target", in("link")), 0);
-    cr_assert_eq(symlink("/dev/null", in("null")), 0);
-    cr_assert_eq(symlink("/dev/full", in("full")), 0);
-    cr_assert_eq(file_write_output(in("link"), "new", 3, &error), 0, "%s", error.message);
-    cr_assert_eq(file_write_output(in("null"), "new", 3, &error), 0, "%s", error.message);
-    cr_assert_eq(file_write_output(in("full"), "new", 3, &error), ERR_SPACE);
-    cr_assert_eq(lstat(in("link"), &st), 0);
+    cr_assert_eq(symlink("target", home_path("link")), 0);
+    cr_assert_eq(symlink("/dev/null", home_path("null")), 0);
+    cr_assert_eq(symlink("/dev/full", home_path("full")), 0);
+    cr_assert_eq(file_write_output(home_path("link"), "new", 3, &error), 0, "%s", error.message);
+    cr_assert_eq(file_write_output(home_path("null"), "new", 3, &error), 0, "%s", error.message);
+    cr_assert_eq(file_write_output(home_path("full"), "new", 3, &error), ERR_SPACE);
+    cr_assert_eq(lstat(home_path("link"), &st), 0);
     cr_assert(S_ISLNK(st.st_mode));
-    cr_assert_eq(lstat(in("null"), &st), 0);
+    cr_assert_eq(lstat(home_path("null"), &st), 0);
     cr_assert(S_ISLNK(st.st_mode));
-    cr_assert_eq(file_read(&b, AT_FDCWD, in("target"), 100, &error), 0);
+    cr_assert_eq(file_read(&b, AT_FDCWD, home_path("target"), 100, &error), 0);
     cr_assert_eq(b.size, 3);
     cr_assert_arr_eq(b.data, "new", 3);
-    cr_assert_eq(file_write_output(in("target"), "of a file", 9, &error), 0);
+    cr_assert_eq(file_write_output(home_path("target"), "of a file", 9, &error), 0);
     cr_assert_not(exists("target.tmp"));
-    cr_assert_eq(mkfifo(in("pipe"), 0600), 0);
-    int fd = open(in("pipe"), O_RDONLY | O_NONBLOCK);
+    cr_assert_eq(mkfifo(home_path("pipe"), 0600), 0);
+    int fd = open(home_path("pipe"), O_RDONLY | O_NONBLOCK);
     char got[8] = "";
-    cr_assert_eq(file_write_output(in("pipe"), "down", 4, &error), 0, "%s", error.message);
+    cr_assert_eq(file_write_output(home_path("pipe"), "down", 4, &error), 0, "%s", error.message);
     cr_assert_eq(read(fd, got, sizeof got), 4);
     cr_assert_arr_eq(got, "down", 4);
-    cr_assert_eq(lstat(in("pipe"), &st), 0);
+    cr_assert_eq(lstat(home_path("pipe"), &st), 0);
     cr_assert(S_ISFIFO(st.st_mode));
     close(fd);
     bytes_deinit(&b);
@@ -239,68 +219,68 @@ Test(file, map_shows_the_file) {
     struct span map;
     put("a", "mapped");
     put("empty", "");
-    cr_assert_eq(file_map(&map, in("a"), &error), 0, "%s", error.message);
+    cr_assert_eq(file_map(&map, home_path("a"), &error), 0, "%s", error.message);
     cr_assert_eq(map.size, 6);
     cr_assert_arr_eq(map.data, "mapped", 6);
     file_unmap(&map);
     cr_assert_null(map.data);
     file_unmap(&map);
-    cr_assert_eq(file_map(&map, in("empty"), &error), 0);
+    cr_assert_eq(file_map(&map, home_path("empty"), &error), 0);
     cr_assert_null(map.data);
     cr_assert_eq(map.size, 0);
-    cr_assert_eq(file_map(&map, in("none"), &error), ERR_NOT_FOUND);
-    cr_assert_eq(file_map(&map, dir, &error), ERR_INPUT);
+    cr_assert_eq(file_map(&map, home_path("none"), &error), ERR_NOT_FOUND);
+    cr_assert_eq(file_map(&map, home, &error), ERR_INPUT);
 }
 
 Test(file, sync_of_files_and_directories) {
     put("a", "x");
-    cr_assert_eq(path_sync(in("a"), &error), 0);
-    cr_assert_eq(path_sync(dir, &error), 0);
-    cr_assert_eq(path_sync(in("none"), &error), ERR_NOT_FOUND);
+    cr_assert_eq(path_sync(home_path("a"), &error), 0);
+    cr_assert_eq(path_sync(home, &error), 0);
+    cr_assert_eq(path_sync(home_path("none"), &error), ERR_NOT_FOUND);
 }
 
 Test(file, create_all_makes_what_is_missing) {
-    cr_assert_eq(dir_create_all(in("x//y/z/"), &error), 0, "%s", error.message);
+    cr_assert_eq(dir_create_all(home_path("x//y/z/"), &error), 0, "%s", error.message);
     cr_assert(exists("x/y/z"));
-    cr_assert_eq(dir_create_all(in("x/y/z"), &error), 0);
+    cr_assert_eq(dir_create_all(home_path("x/y/z"), &error), 0);
     cr_assert_eq(dir_create_all("/", &error), 0);
     cr_assert_eq(dir_create_all(".", &error), 0);
     put("f", "x");
-    cr_assert_eq(dir_create_all(in("f"), &error), ERR_NOT_FOUND);
+    cr_assert_eq(dir_create_all(home_path("f"), &error), ERR_NOT_FOUND);
     cr_assert_eq(error.os_errno, ENOTDIR);
-    cr_assert_eq(dir_create_all(in("f/g"), &error), ERR_NOT_FOUND);
-    cr_assert_eq(symlink("x", in("link")), 0);
-    cr_assert_eq(dir_create_all(in("link/new"), &error), 0);
+    cr_assert_eq(dir_create_all(home_path("f/g"), &error), ERR_NOT_FOUND);
+    cr_assert_eq(symlink("x", home_path("link")), 0);
+    cr_assert_eq(dir_create_all(home_path("link/new"), &error), 0);
     cr_assert(exists("x/new"));
     cr_assert_neq(dir_create_all("", &error), 0);
 }
 
 Test(file, remove_all_stays_inside) {
     put("precious", "x");
-    cr_assert_eq(dir_create_all(in("t/u/v"), &error), 0);
-    cr_assert_eq(dir_create_all(in("outside"), &error), 0);
+    cr_assert_eq(dir_create_all(home_path("t/u/v"), &error), 0);
+    cr_assert_eq(dir_create_all(home_path("outside"), &error), 0);
     put("outside/a", "x");
     put("t/a", "x");
     put("t/u/v/b", "x");
-    cr_assert_eq(symlink("../../outside", in("t/u/dir_link")), 0);
-    cr_assert_eq(symlink("../precious", in("t/file_link")), 0);
-    cr_assert_eq(mkfifo(in("t/fifo"), 0644), 0);
-    cr_assert_eq(dir_remove_all(in("t"), &error), 0, "%s", error.message);
+    cr_assert_eq(symlink("../../outside", home_path("t/u/dir_link")), 0);
+    cr_assert_eq(symlink("../precious", home_path("t/file_link")), 0);
+    cr_assert_eq(mkfifo(home_path("t/fifo"), 0644), 0);
+    cr_assert_eq(dir_remove_all(home_path("t"), &error), 0, "%s", error.message);
     cr_assert_not(exists("t"));
     cr_assert(exists("outside/a"));
     cr_assert(exists("precious"));
-    cr_assert_eq(dir_remove_all(in("t"), &error), 0);
-    cr_assert_eq(symlink("outside", in("link")), 0);
-    cr_assert_eq(dir_remove_all(in("link"), &error), 0);
+    cr_assert_eq(dir_remove_all(home_path("t"), &error), 0);
+    cr_assert_eq(symlink("outside", home_path("link")), 0);
+    cr_assert_eq(dir_remove_all(home_path("link"), &error), 0);
     cr_assert_not(exists("link"));
     cr_assert(exists("outside/a"));
 }
 
 Test(file, free_bytes_of_a_path_that_exists) {
     uint64_t bytes = 0;
-    cr_assert_eq(disk_free_bytes(&bytes, dir, &error), 0);
+    cr_assert_eq(disk_free_bytes(&bytes, home, &error), 0);
     cr_assert_gt(bytes, 0);
-    cr_assert_eq(disk_free_bytes(&bytes, in("none"), &error), ERR_NOT_FOUND);
+    cr_assert_eq(disk_free_bytes(&bytes, home_path("none"), &error), ERR_NOT_FOUND);
 }
 
 Test(path, join) {

@@ -1,31 +1,23 @@
 /* Parts that are merged, and packs that are appended to, against the pack of the whole: through the reader. */
 #include "commands.h"
-#include "file.h"
+#include "home.h"
 #include "merge.h"
 #include "yolopack.h"
 
-#include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char home[256], start[4096];
 static struct error error;
 
 static void set_up(void) {
-    const char *base = getenv("TMPDIR");
-    snprintf(home, sizeof home, "%s/ypk-merge-XXXXXX", base && *base ? base : "/tmp");
-    cr_assert(getcwd(start, sizeof start) && mkdtemp(home) && chdir(home) == 0);
+    home_create();
+    cr_assert_eq(chdir(home), 0);
 }
 
-static void tear_down(void) {
-    cr_assert_eq(chdir(start), 0);
-    cr_assert_eq(dir_remove_all(home, NULL), 0);
-}
-
-TestSuite(merge, .init = set_up, .fini = tear_down);
-TestSuite(append, .init = set_up, .fini = tear_down);
+TestSuite(merge, .init = set_up, .fini = home_remove);
+TestSuite(append, .init = set_up, .fini = home_remove);
 
 static void make_set(const char *directory, const char *pairs) {
     char *argv[] = {"synth", (char *)directory, "--pairs", (char *)pairs, "--size", "96x64", "-q", NULL};

@@ -1,9 +1,8 @@
 #include "publish.h"
 
-#include "file.h"
+#include "home.h"
 #include "manifest.h"
 
-#include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static char home[64];
 static bool no_exchange;
 
 static const char *move_before_lock; /* by another process, say */
@@ -36,14 +34,8 @@ int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned
 }
 
 static void setup(void) {
-    strcpy(home, "/tmp/ypk-publish-XXXXXX");
-    cr_assert(mkdtemp(home));
+    home_create();
     cr_assert_eq(chdir(home), 0);
-}
-
-static void teardown(void) {
-    cr_assert_eq(chdir("/"), 0);
-    cr_assert_eq(dir_remove_all(home, NULL), 0);
 }
 
 static void put(const char *directory, const char *name, const char *text) {
@@ -98,7 +90,7 @@ static void refused(const char *output, bool resume, const char *what) {
     cr_assert(strstr(error.message, what) && strstr(error.message, "-o"), "%s", error.message);
 }
 
-TestSuite(publish, .init = setup, .fini = teardown);
+TestSuite(publish, .init = setup, .fini = home_remove);
 
 Test(publish, new_pack_appears_whole) {
     struct publish p;

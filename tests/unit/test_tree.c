@@ -1,14 +1,15 @@
 #include "tree.h"
 
-#include "file.h"
+#include "home.h"
 
-#include <criterion/criterion.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+TestSuite(tree, .init = home_create, .fini = home_remove);
 
 static void check_path(const char *path, const char *expected) {
     bool changed;
@@ -31,27 +32,12 @@ Test(tree, paths_stay_inside) {
     check_path("a/..b/c", "a/..b/c");
 }
 
-struct scratch {
-    char root[64];
-    char inner[96];
-};
-
-static struct scratch make(void) {
-    struct scratch s;
-    snprintf(s.root, sizeof s.root, "/tmp/ypk-tree.XXXXXX");
-    cr_assert_not_null(mkdtemp(s.root));
-    snprintf(s.inner, sizeof s.inner, "%s/new", s.root);
-    return s;
+static bool there(const char *name) {
+    return access(home_path(name), F_OK) == 0;
 }
 
-static bool there(const char *root, const char *name) {
-    char path[160];
-    snprintf(path, sizeof path, "%s/%s", root, name);
-    return access(path, F_OK) == 0;
-}
-
-static int entries(const char *root) {
-    DIR *dir = opendir(root);
+static int entries(const char *path) {
+    DIR *dir = opendir(path);
     int count = -2;
     cr_assert_not_null(dir);
     while (readdir(dir) != NULL)
@@ -61,10 +47,9 @@ static int entries(const char *root) {
 }
 
 Test(tree, writes_once_and_never_over_another) {
-    struct scratch s = make();
     struct tree tree;
     struct error error = {0};
-    cr_assert_eq(tree_create(&tree, s.inner, &error), 0);
+    cr_assert_eq(tree_create(&tree, home_path("new"), &error), 0);
     cr_assert_eq(tree_write(&tree, "a/b/c.txt", "one", 3, &error), 0);
     cr_assert_eq(tree_write(&tree, "a/b/c.txt", "one", 3, &error), 0, "the same bytes are no conflict");
     cr_assert_eq(tree_write(&tree, "a/b/c.txt", "two", 3, &error), ERR_INPUT);
@@ -73,65 +58,53 @@ Test(tree, writes_once_and_never_over_another) {
     cr_assert_eq(tree_write(&tree, "empty.txt", NULL, 0, &error), 0);
     cr_assert_eq(tree_commit(&tree, &error), 0);
     tree_deinit(&tree);
-    cr_assert(there(s.inner, "a/b/c.txt") && there(s.inner, "empty.txt"));
-    cr_assert_eq(entries(s.inner), 2);
-    cr_assert_eq(dir_remove_all(s.root, &error), 0);
+    cr_assert(there("new/a/b/c.txt") && there("new/empty.txt"));
+    cr_assert_eq(entries(home_path("new")), 2);
 }
 
 Test(tree, takes_an_empty_directory_and_no_other) {
-    struct scratch s = make();
     struct tree tree;
     struct error error = {0};
-    cr_assert_eq(tree_create(&tree, s.root, &error), 0);
+    cr_assert_eq(tree_create(&tree, home, &error), 0);
     cr_assert_eq(tree_write(&tree, "x", "x", 1, &error), 0);
     cr_assert_eq(tree_commit(&tree, &error), 0);
     tree_deinit(&tree);
-    cr_assert_eq(tree_create(&tree, s.root, &error), ERR_ARGUMENT);
+    cr_assert_eq(tree_create(&tree, home, &error), ERR_ARGUMENT);
     tree_deinit(&tree);
-    cr_assert_eq(dir_remove_all(s.root, &error), 0);
 }
 
 /* What was not committed goes, with the directories made for it; what was there, or came from others, stays. */
 Test(tree, leaves_nothing_unless_committed) {
-    struct scratch s = make();
     struct tree tree;
     struct error error = {0};
-    char deep[160];
-    snprintf(deep, sizeof deep, "%s//a/b/", s.inner);
-    cr_assert_eq(tree_create(&tree, deep, &error), 0, "%s", error.message);
+    cr_assert_eq(tree_create(&tree, home_path("new//a/b/"), &error), 0, "%s", error.message);
     cr_assert_eq(tree_write(&tree, "x/y", "x", 1, &error), 0);
     tree_deinit(&tree);
-    cr_assert_eq(entries(s.root), 0);
+    cr_assert_eq(entries(home), 0);
 
-    cr_assert_eq(tree_create(&tree, s.root, &error), 0);
+    cr_assert_eq(tree_create(&tree, home, &error), 0);
     cr_assert_eq(tree_write(&tree, "x/y", "x", 1, &error), 0);
     tree_deinit(&tree);
-    cr_assert_eq(entries(s.root), 0, "an empty directory stays, empty");
+    cr_assert_eq(entries(home), 0, "an empty directory stays, empty");
 
-    cr_assert_eq(tree_create(&tree, deep, &error), 0);
+    cr_assert_eq(tree_create(&tree, home_path("new//a/b/"), &error), 0);
     cr_assert_eq(tree_write(&tree, "x/y", "x", 1, &error), 0);
-    snprintf(deep, sizeof deep, "%s/a/theirs", s.inner);
-    cr_assert_eq(mkdir(deep, 0777), 0);
+    home_add_directory("new/a/theirs");
     tree_deinit(&tree);
-    cr_assert(there(s.inner, "a/theirs") && !there(s.inner, "a/b"));
-    cr_assert_eq(dir_remove_all(s.root, &error), 0);
+    cr_assert(there("new/a/theirs") && !there("new/a/b"));
 }
 
 Test(tree, moves_all_or_nothing) {
-    struct scratch s = make();
     struct tree tree;
     struct error error = {0};
-    char theirs[160];
-    cr_assert_eq(tree_create(&tree, s.inner, &error), 0);
+    cr_assert_eq(tree_create(&tree, home_path("new"), &error), 0);
     cr_assert_eq(tree_write(&tree, "a/x", "x", 1, &error), 0);
     cr_assert_eq(tree_write(&tree, "b", "b", 1, &error), 0);
     cr_assert_eq(tree_write(&tree, "c/x", "x", 1, &error), 0);
-    snprintf(theirs, sizeof theirs, "%s/b", s.inner);
-    cr_assert_eq(mkdir(theirs, 0777), 0);
+    home_add_directory("new/b");
     cr_assert_eq(tree_commit(&tree, &error), ERR_INPUT);
-    cr_assert_not_null(strstr(error.message, theirs), "%s", error.message);
-    cr_assert(!there(s.inner, "a") && !there(s.inner, "c"));
+    cr_assert_not_null(strstr(error.message, home_path("new/b")), "%s", error.message);
+    cr_assert(!there("new/a") && !there("new/c"));
     tree_deinit(&tree);
-    cr_assert_eq(entries(s.inner), 1);
-    cr_assert_eq(dir_remove_all(s.root, &error), 0);
+    cr_assert_eq(entries(home_path("new")), 1);
 }
