@@ -35,7 +35,7 @@ static void add_sample(struct index_builder *b, uint64_t i) {
                              .rgb_name = rgb,
                              .ir_name = ir,
                              .label_name = label};
-    TINY_CHECK(index_builder_add(b, &s, NULL) == 0);
+    CHECK(index_builder_add(b, &s, NULL) == 0);
 }
 
 /* A shard of zeros that takes no room on the disk. */
@@ -50,9 +50,9 @@ static void add_shard(struct index_builder *b, const char *pack, uint64_t shard,
     index_shard_name(name, "train", shard);
     tiny_join(path, pack, name);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0644);
-    TINY_CHECK(fd >= 0 && ftruncate(fd, (off_t)row.file_bytes) == 0);
+    CHECK(fd >= 0 && ftruncate(fd, (off_t)row.file_bytes) == 0);
     close(fd);
-    TINY_CHECK(index_builder_add_shard(b, &row, NULL) == 0);
+    CHECK(index_builder_add_shard(b, &row, NULL) == 0);
 }
 
 static void generate(const char *pack, uint64_t samples) {
@@ -77,12 +77,12 @@ static void generate(const char *pack, uint64_t samples) {
 static void generate_apart(const char *pack, uint64_t samples) {
     int status;
     pid_t child = fork();
-    TINY_CHECK(child >= 0);
+    CHECK(child >= 0);
     if (child == 0) {
         generate(pack, samples);
         _exit(0);
     }
-    TINY_CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
 static double now_ms(void) {
@@ -94,7 +94,7 @@ static double now_ms(void) {
 static double resident_mb(void) {
     unsigned long long total, resident;
     FILE *f = fopen("/proc/self/statm", "r");
-    TINY_CHECK(f && fscanf(f, "%llu %llu", &total, &resident) == 2);
+    CHECK(f && fscanf(f, "%llu %llu", &total, &resident) == 2);
     fclose(f);
     return (double)resident * (double)sysconf(_SC_PAGESIZE) / 1e6;
 }
@@ -109,7 +109,7 @@ static double index_bytes_a_sample(const char *pack) {
     struct span map;
     struct index_view v;
     tiny_join(path, pack, "train.index");
-    TINY_CHECK(file_map(&map, path, NULL) == 0 && index_parse(&v, map, NULL) == 0);
+    CHECK(file_map(&map, path, NULL) == 0 && index_parse(&v, map, NULL) == 0);
     size_t other = v.section[SECTION_LABELS].size + v.section[SECTION_POINTS].size + v.section[SECTION_NAMES].size;
     double bytes = (double)(map.size - other) / (double)v.sample_count;
     file_unmap(&map);
@@ -122,7 +122,7 @@ static void measure(const char *pack, uint64_t samples) {
     for (int i = 0; i < OPENS; i++) {
         ypk_dataset *ds;
         double start = now_ms();
-        TINY_CHECK(ypk_dataset_open(&ds, pack, NULL, NULL) == YPK_OK);
+        CHECK(ypk_dataset_open(&ds, pack, NULL, NULL) == YPK_OK);
         ms[i] = now_ms() - start;
         if (i == 0)
             after = resident_mb();
@@ -131,7 +131,7 @@ static void measure(const char *pack, uint64_t samples) {
     }
     double first = ms[0];
     qsort(ms, OPENS, sizeof *ms, compare_double);
-    TINY_CHECK(info.sample_count == samples);
+    CHECK(info.sample_count == samples);
     printf("open: %llu samples in %llu shards, %d boxes each\n", (unsigned long long)samples,
            (unsigned long long)info.shard_count, LABELS);
     printf("open: %.2f ms (median of %d; the first %.2f), resident memory +%.2f MB\n", ms[OPENS / 2], OPENS, first,
@@ -147,6 +147,6 @@ int main(int argc, char **argv) {
     static const char *const files[] = {"train.index", NULL};
     tiny_manifest(directory, files, 0);
     measure(directory, samples);
-    TINY_CHECK(dir_remove_all(directory, NULL) == 0);
+    CHECK(dir_remove_all(directory, NULL) == 0);
     return 0;
 }

@@ -4,7 +4,7 @@
 
 static void check_list(const struct string_list *list) {
     for (size_t i = 0; i < list->count; i++)
-        FUZZ_CHECK(list->items[i]);
+        CHECK(list->items[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -12,11 +12,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct error error = {0};
     int rc = data_yaml_parse(&yaml, "set/data.yaml", (const char *)data, size, &error);
     if (rc == 0) {
-        FUZZ_CHECK(yaml.base && strcmp(yaml.file, "set/data.yaml") == 0);
-        FUZZ_CHECK(yaml.keypoint_count >= 0 && (yaml.keypoint_count == 0) == (yaml.keypoint_dims == 0));
-        FUZZ_CHECK(yaml.flip_index.count <= KEYPOINT_LIMIT);
+        CHECK(yaml.base && strcmp(yaml.file, "set/data.yaml") == 0);
+        CHECK(yaml.keypoint_count >= 0 && (yaml.keypoint_count == 0) == (yaml.keypoint_dims == 0));
+        CHECK(yaml.flip_index.count <= KEYPOINT_LIMIT);
         for (uint32_t i = 0; i < yaml.flip_index.count; i++)
-            FUZZ_CHECK(yaml.flip_index.places[i] < (yaml.keypoint_count ? yaml.keypoint_count : KEYPOINT_LIMIT));
+            CHECK(yaml.flip_index.places[i] < (yaml.keypoint_count ? yaml.keypoint_count : KEYPOINT_LIMIT));
         check_list(&yaml.names);
         check_list(&yaml.unknown_keys);
         check_list(&yaml.train.rgb);

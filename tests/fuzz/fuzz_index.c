@@ -55,25 +55,25 @@ static void borrow_rows(const struct index_view *view, int checked) {
         uint64_t row;
         int rc = index_sample(view, i, &sample, &error);
         if (rc != 0) {
-            FUZZ_CHECK(!checked);
+            CHECK(!checked);
             fuzz_check_refusal(rc, &error);
             continue;
         }
         sum += sum_row(&sample, view->meta.point_dims);
         rc = index_find(view, index_sample_name(&sample), &row, &error);
-        FUZZ_CHECK(!checked || (rc == 0 && row == i));
+        CHECK(!checked || (rc == 0 && row == i));
     }
     for (uint64_t i = 0; i < view->shard_count; i++) {
         struct index_shard shard;
-        FUZZ_CHECK(index_shard(view, i, &shard, &error) == 0 || !checked);
+        CHECK(index_shard(view, i, &shard, &error) == 0 || !checked);
     }
     for (uint64_t i = 0; i <= view->class_count; i++) {
         const char *name = index_class_name(view, i);
-        FUZZ_CHECK(!checked || (name != NULL) == (i < view->class_count));
+        CHECK(!checked || (name != NULL) == (i < view->class_count));
         sum += name ? strlen(name) : 0;
     }
-    FUZZ_CHECK(sum < UINT64_MAX); /* keeps the reads */
-    FUZZ_CHECK(index_sample(view, view->sample_count, &(struct index_sample){0}, &error) == ERR_ARGUMENT);
+    CHECK(sum < UINT64_MAX); /* keeps the reads */
+    CHECK(index_sample(view, view->sample_count, &(struct index_sample){0}, &error) == ERR_ARGUMENT);
 }
 
 static void merge_alone(const struct index_view *view) {
@@ -84,7 +84,7 @@ static void merge_alone(const struct index_view *view) {
     if (rc == 0) {
         FUZZ_CHECK_OK(index_parse(&again, (struct span){merged.data, merged.size}, &error), &error);
         FUZZ_CHECK_OK(index_check(&again, &error), &error);
-        FUZZ_CHECK(again.content_hash == view->content_hash);
+        CHECK(again.content_hash == view->content_hash);
     } else {
         fuzz_check_refusal(rc, &error);
     }

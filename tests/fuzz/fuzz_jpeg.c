@@ -8,7 +8,7 @@
 static void check_planes(struct jpeg *jpeg, struct span file, const struct pixels *out, bool whole) {
     const size_t plane = (size_t)out->width * out->height;
     uint8_t *data = malloc(plane * out->channels);
-    FUZZ_CHECK(data);
+    CHECK(data);
     for (enum cpu_level level = CPU_PLAIN; level <= cpu_level(); level++) {
         struct jpeg_planes planes = {{data}, out->width, out->width, out->height, out->channels};
         struct error error = {0};
@@ -16,10 +16,10 @@ static void check_planes(struct jpeg *jpeg, struct span file, const struct pixel
         for (unsigned c = 1; c < out->channels; c++)
             planes.plane[c] = data + c * plane;
         FUZZ_CHECK_OK(jpeg_decode_planes(jpeg, &planes, &decoded, file, level, &error), &error);
-        FUZZ_CHECK(!decoded || whole);
+        CHECK(!decoded || whole);
         for (size_t i = 0; decoded && i < plane; i++)
             for (unsigned c = 0; c < out->channels; c++)
-                FUZZ_CHECK(data[c * plane + i] == out->data[i * out->channels + c]);
+                CHECK(data[c * plane + i] == out->data[i * out->channels + c]);
     }
     free(data);
 }
@@ -32,7 +32,7 @@ static void check_decoded(struct jpeg *jpeg, struct span file, const struct jpeg
         struct pixels out;
         FUZZ_CHECK_OK(pixels_init(&out, info.width, info.height, channels, 8, &error), &error);
         int rc = jpeg_decode(jpeg, file, &out, channels == 3 && check->equal_channels, &error);
-        FUZZ_CHECK((rc == 0) == check->complete);
+        CHECK((rc == 0) == check->complete);
         check_planes(jpeg, file, &out, check->complete);
         pixels_deinit(&out);
     }
@@ -48,9 +48,9 @@ static void check_turned(struct jpeg *jpeg, struct span file, int orientation) {
         fuzz_check_refusal(rc, &error);
     else if (exact) {
         FUZZ_CHECK_OK(jpeg_check_full(jpeg, &check, (struct span){turned.data, turned.size}, &error), &error);
-        FUZZ_CHECK(check.complete);
+        CHECK(check.complete);
     } else
-        FUZZ_CHECK(turned.size == 0);
+        CHECK(turned.size == 0);
     bytes_deinit(&turned);
 }
 
@@ -67,17 +67,17 @@ static void look_at(struct codec *codec, struct span file) {
     int rc = jpeg_check_full(jpeg, &check, file, &error);
     if (rc != 0) {
         fuzz_check_refusal(rc, &error);
-        FUZZ_CHECK(decoded != 0);
+        CHECK(decoded != 0);
         return;
     }
-    FUZZ_CHECK(memchr(check.warning, 0, sizeof check.warning) && (check.complete || check.warning[0]));
+    CHECK(memchr(check.warning, 0, sizeof check.warning) && (check.complete || check.warning[0]));
     check_decoded(jpeg, file, &check);
     check_turned(jpeg, file, 2 + (int)(file.size % 7));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct codec *codec;
-    FUZZ_CHECK(codec_create(&codec, NULL) == 0);
+    CHECK(codec_create(&codec, NULL) == 0);
     look_at(codec, (struct span){data, size});
     codec_destroy(&codec);
     return 0;

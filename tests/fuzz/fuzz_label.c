@@ -21,8 +21,8 @@ static struct label_options choose(uint8_t byte) {
 }
 
 static void check_point(const float *point, int dims) {
-    FUZZ_CHECK(point[0] >= 0 && point[0] <= 1 && point[1] >= 0 && point[1] <= 1);
-    FUZZ_CHECK(dims == 2 || point[2] == 0 || point[2] == 1 || point[2] == 2);
+    CHECK(point[0] >= 0 && point[0] <= 1 && point[1] >= 0 && point[1] <= 1);
+    CHECK(dims == 2 || point[2] == 0 || point[2] == 1 || point[2] == 2);
 }
 
 static void check_labels(const struct label_set *set, const struct label_options *options) {
@@ -30,16 +30,16 @@ static void check_labels(const struct label_set *set, const struct label_options
     const struct index_label *labels = (const struct index_label *)(const void *)set->labels.data;
     const float *points = (const float *)(const void *)set->points.data;
     uint64_t count = set->labels.size / sizeof *labels, point_count = 0;
-    FUZZ_CHECK(count == set->counts.kept && set->labels.size % sizeof *labels == 0);
+    CHECK(count == set->counts.kept && set->labels.size % sizeof *labels == 0);
     for (uint64_t i = 0; i < count; i++) {
         const struct index_label *l = &labels[i];
-        FUZZ_CHECK(l->x >= 0 && l->x <= 1 && l->y >= 0 && l->y <= 1);
-        FUZZ_CHECK(l->width > 0 && l->width <= 1 && l->height > 0 && l->height <= 1);
-        FUZZ_CHECK(l->class_id < (options->class_count ? options->class_count : INDEX_CLASS_LIMIT));
-        FUZZ_CHECK(l->class_id <= set->counts.max_class && l->class_id >= set->counts.min_class);
+        CHECK(l->x >= 0 && l->x <= 1 && l->y >= 0 && l->y <= 1);
+        CHECK(l->width > 0 && l->width <= 1 && l->height > 0 && l->height <= 1);
+        CHECK(l->class_id < (options->class_count ? options->class_count : INDEX_CLASS_LIMIT));
+        CHECK(l->class_id <= set->counts.max_class && l->class_id >= set->counts.min_class);
         point_count += l->point_count;
     }
-    FUZZ_CHECK(set->points.size == point_count * (uint64_t)dims * sizeof *points);
+    CHECK(set->points.size == point_count * (uint64_t)dims * sizeof *points);
     for (uint64_t i = 0; i < point_count; i++)
         check_point(points + i * (uint64_t)dims, dims);
 }
@@ -50,17 +50,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0)
         return 0;
     struct label_options options = choose(data[0]);
-    FUZZ_CHECK(label_parse(&set, (struct span){data + 1, size - 1}, "labels/a.txt", &options, &report) == 0);
+    CHECK(label_parse(&set, (struct span){data + 1, size - 1}, "labels/a.txt", &options, &report) == 0);
     const struct label_counts *c = &set.counts;
-    FUZZ_CHECK(c->rows == c->kept + c->dropped + c->duplicate && c->clamped <= c->kept);
-    FUZZ_CHECK(report_count(&report, ACTION_DROPPED) == c->dropped &&
-               report_count(&report, ACTION_CLAMPED) == c->clamped);
+    CHECK(c->rows == c->kept + c->dropped + c->duplicate && c->clamped <= c->kept);
+    CHECK(report_count(&report, ACTION_DROPPED) == c->dropped && report_count(&report, ACTION_CLAMPED) == c->clamped);
     check_labels(&set, &options);
 
     struct report again;
     struct error error = {0};
     FUZZ_CHECK_OK(report_parse(&again, (struct span){report.rows.data, report.rows.size}, &error), &error);
-    FUZZ_CHECK(memcmp(again.counts, report.counts, sizeof report.counts) == 0);
+    CHECK(memcmp(again.counts, report.counts, sizeof report.counts) == 0);
     report_deinit(&again);
     report_deinit(&report);
     label_set_deinit(&set);

@@ -12,11 +12,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (rc != 0)
         fuzz_check_refusal(rc, &error);
     else
-        FUZZ_CHECK(map.rgb.count == map.ir.count && map.rgb.count == map.label.count);
+        CHECK(map.rgb.count == map.ir.count && map.rgb.count == map.label.count);
     struct path_list *const lists[] = {&map.rgb, &map.ir, &map.label};
-    FUZZ_CHECK(rc != 0 || pair_places_settle(&places, lists, 3) == 0);
+    CHECK(rc != 0 || pair_places_settle(&places, lists, 3) == 0);
     for (size_t i = 0; rc == 0 && i < map.rgb.count; i++)
-        FUZZ_CHECK(map.rgb.items[i] || map.ir.items[i]);
+        CHECK(map.rgb.items[i] || map.ir.items[i]);
     pair_map_deinit(&map);
     pair_places_deinit(&places);
     return 0;

@@ -36,12 +36,12 @@ static void decode(struct codec *codec, const struct record_image *image, struct
     if (rc != 0) {
         fuzz_check_refusal(rc, &error);
         for (size_t i = 0; i < out.stride * out.height; i++)
-            FUZZ_CHECK(out.data[i] == 0);
+            CHECK(out.data[i] == 0);
     }
     bool stored = image->codec == CODEC_RAW || image->codec == CODEC_ZSTD;
     int planes_rc = codec_planes(codec, &planes, image, payload, &error);
-    FUZZ_CHECK(!stored || planes_rc == rc);
-    FUZZ_CHECK(planes_rc != 0 || planes.count == (stored ? image->channels : 0));
+    CHECK(!stored || planes_rc == rc);
+    CHECK(planes_rc != 0 || planes.count == (stored ? image->channels : 0));
     pixels_deinit(&out);
 }
 
@@ -73,7 +73,7 @@ static void look_at(struct codec *codec, struct span bytes) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct codec *codec;
     uint8_t *copy = fuzz_copy(data, size);
-    FUZZ_CHECK(codec_create(&codec, NULL) == 0);
+    CHECK(codec_create(&codec, NULL) == 0);
     look_at(codec, (struct span){data, size});
     mend(copy, size);
     look_at(codec, (struct span){copy, size});

@@ -19,21 +19,21 @@ static inline int fuzz_image_decode(const struct source_image_format *format, st
         fuzz_check_refusal(rc, &error);
         return rc;
     }
-    FUZZ_CHECK(info.width > 0 && info.height > 0 && info.orientation >= 1 && info.orientation <= 8);
-    FUZZ_CHECK((info.channels == 1 || info.channels == 3) && (info.depth == 8 || info.depth == 16));
-    FUZZ_CHECK(memchr(info.detail, 0, sizeof info.detail) && info.detail[0]);
+    CHECK(info.width > 0 && info.height > 0 && info.orientation >= 1 && info.orientation <= 8);
+    CHECK((info.channels == 1 || info.channels == 3) && (info.depth == 8 || info.depth == 16));
+    CHECK(memchr(info.detail, 0, sizeof info.detail) && info.detail[0]);
     if ((uint64_t)info.width * info.height > IMAGE_PIXEL_LIMIT)
         return 1;
     rc = format->decode(codec, &pixels, warning, file, &error);
-    FUZZ_CHECK(memchr(warning, 0, sizeof warning));
+    CHECK(memchr(warning, 0, sizeof warning));
     if (rc != 0) {
         fuzz_check_refusal(rc, &error);
-        FUZZ_CHECK(!pixels.data);
+        CHECK(!pixels.data);
         return rc;
     }
-    FUZZ_CHECK(pixels.width == info.width && pixels.height == info.height);
-    FUZZ_CHECK(pixels.channels == info.channels && pixels.depth == info.depth);
-    FUZZ_CHECK(pixels.stride >= (size_t)pixels.width * pixels.channels * pixels.depth / 8);
+    CHECK(pixels.width == info.width && pixels.height == info.height);
+    CHECK(pixels.channels == info.channels && pixels.depth == info.depth);
+    CHECK(pixels.stride >= (size_t)pixels.width * pixels.channels * pixels.depth / 8);
     volatile uint8_t sum = 0;
     for (size_t i = 0; i < pixels.stride * pixels.height; i++)
         sum = (uint8_t)(sum + pixels.data[i]);

@@ -18,7 +18,7 @@ static inline const char *scratch(void) {
     if (!scratch_directory[0]) {
         snprintf(scratch_directory, sizeof scratch_directory, "%s/ypk-fuzz-XXXXXX",
                  access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-        FUZZ_CHECK(mkdtemp(scratch_directory));
+        CHECK(mkdtemp(scratch_directory));
         atexit(scratch_remove);
     }
     return scratch_directory;
@@ -29,7 +29,7 @@ static inline const char *scratch_write(const char *name, const uint8_t *data, s
     static char path[128];
     snprintf(path, sizeof path, "%s/%s", scratch(), name);
     FILE *file = fopen(path, "wb");
-    FUZZ_CHECK(file && fwrite(data, 1, size, file) == size && fclose(file) == 0);
+    CHECK(file && fwrite(data, 1, size, file) == size && fclose(file) == 0);
     return path;
 }
 

@@ -1,5 +1,6 @@
 #include "sim/device_sim.h"
 
+#include "check.h"
 #include "device_maths.h"
 
 #include <pthread.h>
@@ -9,14 +10,6 @@
 #include <time.h>
 
 enum { QUEUE = 256, FORBIDDEN_LIMIT = 16 };
-
-#define MUST(condition)                                                                                                \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                            \
-            abort();                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 struct sim_event {
     int ordinal;
@@ -211,7 +204,7 @@ static void *run_stream(void *arg) {
 
 static struct sim_stream *make_stream(int ordinal, bool consumer) {
     struct sim_stream *s = calloc(1, sizeof *s);
-    MUST(s && ordinal >= 0 && ordinal < SIM_ORDINALS);
+    CHECK(s && ordinal >= 0 && ordinal < SIM_ORDINALS);
     s->ordinal = ordinal;
     s->consumer = consumer;
     s->random = next_random(&sim.next_seed);
@@ -220,7 +213,7 @@ static struct sim_stream *make_stream(int ordinal, bool consumer) {
     pthread_cond_init(&s->idle, NULL);
     s->next = sim.streams;
     sim.streams = s;
-    MUST(pthread_create(&s->thread, NULL, run_stream, s) == 0);
+    CHECK(pthread_create(&s->thread, NULL, run_stream, s) == 0);
     return s;
 }
 
@@ -248,7 +241,7 @@ static void end_stream(struct sim_stream *s) {
 /* The stream that a handle means on a device. */
 static struct sim_stream *find_stream(int ordinal, void *stream) {
     struct sim_stream *s = stream ? stream : sim.legacy[ordinal];
-    MUST(s);
+    CHECK(s);
     if (s->ordinal != ordinal)
         violation("a stream of another device is used");
     return s;
@@ -270,7 +263,7 @@ static int sim_open(struct device **out, int ordinal, struct error *error) {
     if (rc == 0 && ordinal >= SIM_ORDINALS)
         rc = error_set(error, ERR_DEVICE, "sim: there is no device %d", ordinal);
     if (rc == 0) {
-        MUST(*out = calloc(1, sizeof **out));
+        CHECK(*out = calloc(1, sizeof **out));
         (*out)->ordinal = ordinal;
         sim.live++;
         if (sim.open[ordinal]++ == 0)
@@ -327,7 +320,7 @@ static int sim_allocate(struct device *d, void **out, size_t bytes, struct error
     lock();
     int rc = call("allocate", error);
     if (rc == 0) {
-        MUST(posix_memalign(out, 256, bytes) == 0);
+        CHECK(posix_memalign(out, 256, bytes) == 0);
         memset(*out, 0xa5, bytes);
         count_object(d, 1);
     }
@@ -376,7 +369,7 @@ static int event_create(struct device *d, void **out, bool timed, struct error *
     int rc = call("event_create", error);
     if (rc == 0) {
         struct sim_event *e = calloc(1, sizeof *e);
-        MUST(e);
+        CHECK(e);
         e->ordinal = d->ordinal;
         e->timed = timed;
         e->references = 1;
@@ -518,7 +511,7 @@ static void pass_time(void *arg, bool lost) {
 
 static int busy(struct device *d, void *stream, double ms, struct error *error) {
     double *arg = malloc(sizeof *arg);
-    MUST(arg);
+    CHECK(arg);
     *arg = ms;
     lock();
     int rc = call("busy", error);
@@ -592,7 +585,7 @@ void sim_forbid_waiting(bool forbidden) {
     while (at < sim.forbidden_count && !pthread_equal(sim.forbidden[at], pthread_self()))
         at++;
     if (forbidden && at == sim.forbidden_count) {
-        MUST(at < FORBIDDEN_LIMIT);
+        CHECK(at < FORBIDDEN_LIMIT);
         sim.forbidden[sim.forbidden_count++] = pthread_self();
     } else if (!forbidden && at < sim.forbidden_count) {
         sim.forbidden[at] = sim.forbidden[--sim.forbidden_count];
@@ -627,7 +620,7 @@ void sim_launch(int ordinal, void *stream, void (*run)(void *arg, bool lost), vo
 
 void sim_follow(int ordinal, void *stream, void *behind) {
     struct sim_event *e = calloc(1, sizeof *e);
-    MUST(e);
+    CHECK(e);
     *e = (struct sim_event){.ordinal = ordinal, .recorded = 1, .references = 2};
     pthread_cond_init(&e->reached, NULL);
     lock();

@@ -70,7 +70,7 @@ static inline void hands_init(struct hands *h, void (*let_go)(struct parcel *par
     pthread_mutex_init(&h->mutex, NULL);
     pthread_cond_init(&h->changed, NULL);
     for (int i = 0; i < HANDS_THREADS; i++)
-        TINY_CHECK(pthread_create(&h->threads[i], NULL, hands_release, h) == 0);
+        CHECK(pthread_create(&h->threads[i], NULL, hands_release, h) == 0);
 }
 
 static inline void hands_deinit(struct hands *h) {

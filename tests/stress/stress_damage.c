@@ -26,7 +26,7 @@ static void read_all(const char *pack, int io) {
     uint64_t found;
     if (ypk_dataset_open(&ds, pack, &options, NULL))
         return;
-    TINY_CHECK(ypk_decoder_create(&decoder, ds, NULL) == YPK_OK);
+    CHECK(ypk_decoder_create(&decoder, ds, NULL) == YPK_OK);
     for (uint64_t i = 0; i < SAMPLES; i++) {
         if (ypk_dataset_sample(ds, i, &s, NULL))
             continue;
@@ -52,7 +52,7 @@ static int is_whole(const char *pack) {
 static void put(const char *path, const uint8_t *data, size_t size) {
     unlink(path);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0644);
-    TINY_CHECK(fd >= 0 && file_write_all(fd, data, size, path, NULL) == 0);
+    CHECK(fd >= 0 && file_write_all(fd, data, size, path, NULL) == 0);
     close(fd);
 }
 
@@ -69,7 +69,7 @@ static void damage_file(const struct tiny_pack *pack, const char *file, int flip
     char path[TINY_PATH_BYTES];
     struct bytes bytes = {0};
     tiny_join(path, pack->path, file);
-    TINY_CHECK(file_read(&bytes, AT_FDCWD, path, 1 << 30, NULL) == 0);
+    CHECK(file_read(&bytes, AT_FDCWD, path, 1 << 30, NULL) == 0);
     for (int i = 0; i < flips; i++) {
         uint64_t bit = tiny_random(random) % (bytes.size * 8);
         bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -90,10 +90,10 @@ int main(int argc, char **argv) {
     struct tiny_pack pack;
     uint64_t random = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
     tiny_pack_create(&pack, SAMPLES, PER_SHARD);
-    TINY_CHECK(is_whole(pack.path));
+    CHECK(is_whole(pack.path));
     for (int i = 0; i < FILES; i++)
         damage_file(&pack, files[i], FLIPS / FILES + (i < FLIPS % FILES), CUTS / FILES + (i < CUTS % FILES), &random);
-    TINY_CHECK(is_whole(pack.path));
+    CHECK(is_whole(pack.path));
     tiny_pack_remove(&pack);
     printf("stress_damage: %d flipped bits and %d cuts, each found\n", FLIPS, CUTS);
     return 0;

@@ -16,14 +16,14 @@ static void *work(void *arg) {
     struct worker *w = arg;
     ypk_decoder *decoder;
     uint8_t *pixels = malloc(PIXELS_BYTES);
-    TINY_CHECK(pixels && ypk_decoder_create(&decoder, w->ds, NULL) == YPK_OK);
+    CHECK(pixels && ypk_decoder_create(&decoder, w->ds, NULL) == YPK_OK);
     for (int i = 0; i < DECODES; i++) {
         uint64_t id = tiny_random(&w->seed) % SAMPLES, found;
         ypk_sample s;
-        TINY_CHECK(ypk_dataset_sample(w->ds, id, &s, NULL) == YPK_OK);
-        TINY_CHECK(ypk_dataset_find(w->ds, s.name, &found, NULL) == YPK_OK && found == id);
+        CHECK(ypk_dataset_sample(w->ds, id, &s, NULL) == YPK_OK);
+        CHECK(ypk_dataset_find(w->ds, s.name, &found, NULL) == YPK_OK && found == id);
         int modality = s.rgb.width ? YPK_RGB : YPK_IR;
-        TINY_CHECK(ypk_decoder_decode(decoder, id, modality, pixels, 0, NULL) == YPK_OK);
+        CHECK(ypk_decoder_decode(decoder, id, modality, pixels, 0, NULL) == YPK_OK);
     }
     ypk_decoder_destroy(&decoder);
     free(pixels);
@@ -35,10 +35,10 @@ static void run(const char *pack, int io) {
     struct worker workers[THREADS];
     ypk_dataset *ds;
     ypk_dataset_options options = {.size = sizeof options, .io = io};
-    TINY_CHECK(ypk_dataset_open(&ds, pack, &options, NULL) == YPK_OK);
+    CHECK(ypk_dataset_open(&ds, pack, &options, NULL) == YPK_OK);
     for (int i = 0; i < THREADS; i++) {
         workers[i] = (struct worker){ds, (uint64_t)i};
-        TINY_CHECK(pthread_create(&threads[i], NULL, work, &workers[i]) == 0);
+        CHECK(pthread_create(&threads[i], NULL, work, &workers[i]) == 0);
     }
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);

@@ -106,9 +106,9 @@ static bool step(struct life *l) {
     case YPK_E_DEVICE:
     case YPK_E_DEVICE_LOST:
         l->failures++;
-        TINY_CHECK(ypk_loader_seek(l->loader, 0, 0, &error) == rc);
+        CHECK(ypk_loader_seek(l->loader, 0, 0, &error) == rc);
         return below(l, 2);
-    default: TINY_CHECK(rc == YPK_END); return false;
+    default: CHECK(rc == YPK_END); return false;
     }
 }
 
@@ -128,7 +128,7 @@ static void live(struct life *l, const ypk_dataset *dataset) {
     l->late_us = below(l, 3000);
     uint32_t pause = below(l, 2000);
     l->stream = YPK_NO_STREAM; /* of a device that may be gone by then */
-    TINY_CHECK(pthread_create(&thread, NULL, let_go_late, l) == 0);
+    CHECK(pthread_create(&thread, NULL, let_go_late, l) == 0);
     loader_aim(l->loader, 1 + pause % 6, 1 + pause % 10);
     pause_us(pause);
     ypk_loader_destroy(&l->loader);
@@ -156,7 +156,7 @@ int main(int argc, char **argv) {
     ypk_error error;
     tiny_pack_create(&pack, SAMPLES, 20);
     tiny_damage(&pack, 31);
-    TINY_CHECK(ypk_dataset_open(&dataset, pack.path, NULL, &error) == YPK_OK);
+    CHECK(ypk_dataset_open(&dataset, pack.path, NULL, &error) == YPK_OK);
     int code = run(dataset, argc > 1 ? strtoull(argv[1], NULL, 10) : LIVES, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
     ypk_dataset_close(&dataset);
     tiny_pack_remove(&pack);

@@ -49,12 +49,12 @@ static uint64_t hash_batch(const ypk_batch *b) {
 
 static void let_go(struct parcel *p) {
     if (p->tensor) {
-        TINY_CHECK(hash_tensor(p->tensor->data, p->tensor->shape, p->tensor->bits) == p->hash);
+        CHECK(hash_tensor(p->tensor->data, p->tensor->shape, p->tensor->bits) == p->hash);
         p->tensor->deleter(p->tensor);
     } else {
-        TINY_CHECK(hash_batch(&p->batch) == p->hash);
+        CHECK(hash_batch(&p->batch) == p->hash);
         ypk_batch_release(&p->batch, YPK_NO_STREAM);
-        TINY_CHECK(p->batch.slot == NULL);
+        CHECK(p->batch.slot == NULL);
     }
 }
 
@@ -98,7 +98,7 @@ static ypk_loader_options draw_options(uint64_t *random) {
 static void must(int rc, const ypk_error *error) {
     if (rc != YPK_OK)
         fprintf(stderr, "stress_loader: %s\n", error->message);
-    TINY_CHECK(rc == YPK_OK);
+    CHECK(rc == YPK_OK);
 }
 
 static void learn(struct round *r) {
@@ -113,7 +113,7 @@ static void learn(struct round *r) {
     for (uint64_t i = 0; i < BATCHES; i++) {
         int rc = r->expected.code[i] = ypk_loader_next(loader, &b, YPK_NO_STREAM, &error);
         if (rc == YPK_OK) {
-            TINY_CHECK(b.epoch * r->per_epoch + b.index == i);
+            CHECK(b.epoch * r->per_epoch + b.index == i);
             r->expected.hash[i] = hash_batch(&b);
             ypk_batch_release(&b, YPK_NO_STREAM);
         } else if (rc != YPK_END) { /* past the fault, to the next batch */
@@ -133,9 +133,9 @@ static void begin(struct round *r) {
     o.prefetch = r->automatic && below(&r->random, 2) ? 0 : 1 + below(&r->random, 8);
     if (below(&r->random, 2)) {
         o.memory_limit = 1;
-        TINY_CHECK(ypk_loader_create(&r->loader, r->dataset, &o, &error) == YPK_E_ARGUMENT && r->loader == NULL);
+        CHECK(ypk_loader_create(&r->loader, r->dataset, &o, &error) == YPK_E_ARGUMENT && r->loader == NULL);
         const char *smallest = strstr(error.message, " MB (");
-        TINY_CHECK(smallest);
+        CHECK(smallest);
         o.memory_limit = strtoull(smallest + strlen(" MB ("), NULL, 10);
     }
     must(ypk_loader_create(&r->loader, r->dataset, &o, &error), &error);
@@ -176,15 +176,15 @@ static void take(struct round *r) {
         release_all(r);
         rc = ypk_loader_next(r->loader, &p.batch, YPK_NO_STREAM, &error);
     }
-    TINY_CHECK(rc == r->expected.code[r->at]);
+    CHECK(rc == r->expected.code[r->at]);
     if (rc != YPK_OK) {
-        TINY_CHECK(rc == YPK_END || strncmp(error.message, r->expected.message[r->at], 255) == 0);
+        CHECK(rc == YPK_END || strncmp(error.message, r->expected.message[r->at], 255) == 0);
         return;
     }
     p.hash = hash_batch(&p.batch);
     if (p.hash != r->expected.hash[r->at] || p.batch.epoch * r->per_epoch + p.batch.index != (uint64_t)r->at)
         fprintf(stderr, "stress_loader: batch %lld is not what it should be\n", (long long)r->at);
-    TINY_CHECK(p.hash == r->expected.hash[r->at]);
+    CHECK(p.hash == r->expected.hash[r->at]);
     r->held[r->held_count++] = p;
     r->at++;
     if (below(&r->random, 8) == 0)
@@ -196,7 +196,7 @@ static void go_elsewhere(struct round *r) {
     int64_t to = below(&r->random, BATCHES);
     uint64_t epoch = (uint64_t)to / r->per_epoch, index = (uint64_t)to % r->per_epoch;
     if (r->held_count > 0 && below(&r->random, 2))
-        TINY_CHECK(ypk_loader_seek(r->loader, epoch, index, &error) == YPK_E_ARGUMENT);
+        CHECK(ypk_loader_seek(r->loader, epoch, index, &error) == YPK_E_ARGUMENT);
     release_all(r);
     must(ypk_loader_seek(r->loader, epoch, index, &error), &error);
     r->at = to;
@@ -243,9 +243,9 @@ static void end(struct round *r) {
     for (int i = r->held_count / 2; i > 0; i--)
         give_away(r, 0);
     ypk_loader_get_stats(r->loader, &stats);
-    TINY_CHECK((r->automatic || stats.slots <= SLOT_LIMIT) && stats.verdict);
+    CHECK((r->automatic || stats.slots <= SLOT_LIMIT) && stats.verdict);
     ypk_loader_destroy(&r->loader);
-    TINY_CHECK(r->loader == NULL);
+    CHECK(r->loader == NULL);
     release_all(r);
 }
 

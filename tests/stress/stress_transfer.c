@@ -51,7 +51,7 @@ struct look {
 static void must(int rc, const char *message) {
     if (rc != 0)
         fprintf(stderr, "stress_transfer: %s\n", message);
-    TINY_CHECK(rc == 0);
+    CHECK(rc == 0);
 }
 
 /* ---- what is expected ----------------------------------------------------------------------------------------------- */
@@ -85,7 +85,7 @@ static void learn_row(struct expected *e, const ypk_batch *b, uint32_t row) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->label_count; i++)
         if (b->label_batch[i] == (float)row) {
-            TINY_CHECK(n < LABELS);
+            CHECK(n < LABELS);
             e->label_class[sample][n] = b->label_class[i];
             memcpy(e->label_box[sample][n++], b->label_box + 4 * (size_t)i, 4 * sizeof(float));
         }
@@ -102,7 +102,7 @@ static void learn(struct expected *e, const ypk_dataset *dataset, const ypk_load
     for (bool first = true; ypk_loader_next(loader, &b, YPK_NO_STREAM, &error) == YPK_OK; first = false) {
         if (first) {
             e->row_bytes = row_bytes(&b);
-            TINY_CHECK(e->rows = malloc(SAMPLES * e->row_bytes));
+            CHECK(e->rows = malloc(SAMPLES * e->row_bytes));
         }
         for (uint32_t row = 0; row < b.sample_count; row++)
             learn_row(e, &b, row);
@@ -166,7 +166,7 @@ struct consumer {
 
 static void put_look(struct consumer *c, const ypk_batch *b, void *stream) {
     struct look *l = malloc(sizeof *l);
-    TINY_CHECK(l && b->sample_count <= ROWS);
+    CHECK(l && b->sample_count <= ROWS);
     *l = (struct look){.expected = &c->expected, .wrong = &c->wrong, .batch = *b};
     for (uint32_t row = 0; row < b->sample_count; row++)
         l->index[row] = b->samples[row].index;
@@ -181,7 +181,7 @@ static void export(struct consumer *c, struct parcel *p) {
     void *out;
     must(ypk_batch_dlpack(&p->batch, 0, &out, &error), error.message);
     tensor.tensor = out;
-    TINY_CHECK(tensor.tensor->device[0] == 2 && tensor.tensor->device[1] == c->ordinal);
+    CHECK(tensor.tensor->device[0] == 2 && tensor.tensor->device[1] == c->ordinal);
     hand_over(&c->hands, &tensor);
 }
 
@@ -225,7 +225,7 @@ static void take(struct consumer *c) {
         rc = ypk_loader_next(c->loader, &p.batch, p.stream, &error);
     }
     must(rc, error.message);
-    TINY_CHECK(p.batch.images[0].device_type == 2 && p.batch.images[0].device_id == c->ordinal);
+    CHECK(p.batch.images[0].device_type == 2 && p.batch.images[0].device_id == c->ordinal);
     put_look(c, &p.batch, p.stream);
     if (below(&c->random, 16) == 0)
         use_elsewhere(c, &p);
@@ -270,9 +270,8 @@ static void run_segment(struct consumer *c, uint64_t batches) {
     }
     sim_forbid_waiting(false);
     ypk_loader_get_stats(c->loader, &stats);
-    TINY_CHECK(stats.copy_bytes > 0 && stats.copy_overlap >= 0 && stats.copy_overlap <= 1 && stats.device_bytes > 0);
-    TINY_CHECK((automatic || stats.pinned_bytes == stats.slot_bytes) && stats.note[0] == '\0' &&
-               stats.device[0] == 's');
+    CHECK(stats.copy_bytes > 0 && stats.copy_overlap >= 0 && stats.copy_overlap <= 1 && stats.device_bytes > 0);
+    CHECK((automatic || stats.pinned_bytes == stats.slot_bytes) && stats.note[0] == '\0' && stats.device[0] == 's');
     if (below(&c->random, 2))
         give_all(c);
     ypk_loader_destroy(&c->loader); /* with copies on their way, and batches held that are released late */
@@ -303,7 +302,7 @@ static uint64_t consume_on(const ypk_dataset *dataset, int devices, uint64_t bat
     for (int i = 0; i < devices; i++) {
         consumers[i] = (struct consumer){
             .dataset = dataset, .ordinal = i, .random = seed + (uint64_t)i, .batches = batches / (uint64_t)devices};
-        TINY_CHECK(pthread_create(&threads[i], NULL, consume, &consumers[i]) == 0);
+        CHECK(pthread_create(&threads[i], NULL, consume, &consumers[i]) == 0);
     }
     for (int i = 0; i < devices; i++) {
         pthread_join(threads[i], NULL);
@@ -320,13 +319,13 @@ static void see_mutation(const char *pack, enum sim_mutation mutation, const cha
     int status;
     snprintf(number, sizeof number, "%d", (int)mutation);
     pid_t pid = fork();
-    TINY_CHECK(pid >= 0);
+    CHECK(pid >= 0);
     if (pid == 0) {
         setenv("TSAN_OPTIONS", "report_bugs=0", 1);
         execl("/proc/self/exe", "stress_transfer", pack, "mutation", number, (char *)NULL);
         _exit(1);
     }
-    TINY_CHECK(waitpid(pid, &status, 0) == pid);
+    CHECK(waitpid(pid, &status, 0) == pid);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != SEEN) {
         fprintf(stderr, "stress_transfer: %s, and nobody saw it (status %d)\n", what, status);
         exit(1);

@@ -25,7 +25,7 @@ static void add_sample(struct index_builder *b, uint64_t i) {
                              .rgb_name = rgb,
                              .ir_name = "",
                              .label_name = label};
-    TINY_CHECK(index_builder_add(b, &s, NULL) == 0);
+    CHECK(index_builder_add(b, &s, NULL) == 0);
 }
 
 /* The index is real; its one shard is a sparse file, of which opening reads two pages. */
@@ -41,12 +41,12 @@ static void make_pack(const char *pack) {
     snprintf(b.meta.shard_prefix, sizeof b.meta.shard_prefix, "train");
     for (uint64_t i = 0; i < SAMPLES; i++)
         add_sample(&b, i);
-    TINY_CHECK(index_builder_add_shard(&b, &shard, NULL) == 0);
+    CHECK(index_builder_add_shard(&b, &shard, NULL) == 0);
     tiny_index(&encoded, &b);
     tiny_write(pack, "train.index", &encoded);
     tiny_join(path, pack, "train-00000.lmdb");
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0644);
-    TINY_CHECK(fd >= 0 && ftruncate(fd, (off_t)shard.file_bytes) == 0);
+    CHECK(fd >= 0 && ftruncate(fd, (off_t)shard.file_bytes) == 0);
     close(fd);
     bytes_deinit(&encoded);
     index_builder_deinit(&b);
@@ -56,12 +56,12 @@ static void make_pack(const char *pack) {
 static void make_pack_apart(const char *pack) {
     int status;
     pid_t child = fork();
-    TINY_CHECK(child >= 0);
+    CHECK(child >= 0);
     if (child == 0) {
         make_pack(pack);
         _exit(0);
     }
-    TINY_CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
 static long private_dirty_kb(void) {
@@ -116,5 +116,5 @@ Test(dataset_memory, case_07_a_million_samples_in_eight_workers, .timeout = 300)
         cr_expect_eq(status, 0, "worker %d: status %d", i, status);
     }
     ypk_dataset_close(&dataset);
-    TINY_CHECK(dir_remove_all(directory, NULL) == 0);
+    CHECK(dir_remove_all(directory, NULL) == 0);
 }

@@ -27,13 +27,13 @@ static void make_pack(uint8_t codec) {
     struct index_shard sealed;
     tiny_directory(directory);
     tiny_join(shard_path, directory, "train-00000.lmdb");
-    TINY_CHECK(shard_writer_create(&writer, shard_path, UINT64_C(64) << 20, NULL) == 0);
+    CHECK(shard_writer_create(&writer, shard_path, UINT64_C(64) << 20, NULL) == 0);
     for (uint64_t i = 0; i < SAMPLES; i++) {
         struct record *h = &headers[i];
         *h = (struct record){.sample_id = i};
         record.size = 0;
         tiny_pad(&record, record_ir_offset(0));
-        TINY_CHECK(bytes_reserve(&record, record.size + PAYLOAD_BYTES) == 0);
+        CHECK(bytes_reserve(&record, record.size + PAYLOAD_BYTES) == 0);
         memset(record.data + record.size, (int)i, PAYLOAD_BYTES);
         h->ir = (struct record_image){.payload_bytes = PAYLOAD_BYTES,
                                       .codec = codec,
@@ -47,10 +47,10 @@ static void make_pack(uint8_t codec) {
         record.size += PAYLOAD_BYTES;
         tiny_pad(&record, record_bytes(0, PAYLOAD_BYTES));
         record_encode_header(record.data, h);
-        TINY_CHECK(shard_writer_add(writer, i, (struct span){record.data, record.size}, NULL) == 0);
+        CHECK(shard_writer_add(writer, i, (struct span){record.data, record.size}, NULL) == 0);
     }
-    TINY_CHECK(shard_writer_seal(&writer, &sealed, offsets, NULL) == 0);
-    TINY_CHECK(index_builder_add_shard(&index, &sealed, NULL) == 0);
+    CHECK(shard_writer_seal(&writer, &sealed, offsets, NULL) == 0);
+    CHECK(index_builder_add_shard(&index, &sealed, NULL) == 0);
     for (uint64_t i = 0; i < SAMPLES; i++)
         tiny_add_row(&index, &headers[i], offsets[i], 0);
     tiny_index(&encoded, &index);
@@ -66,7 +66,7 @@ static void setup(void) {
 }
 
 static void teardown(void) {
-    TINY_CHECK(dir_remove_all(directory, NULL) == 0);
+    CHECK(dir_remove_all(directory, NULL) == 0);
 }
 
 TestSuite(drop_behind, .init = setup, .fini = teardown);
@@ -85,10 +85,10 @@ static uint64_t cached_bytes(void) {
     uint64_t bytes = 0;
     struct span map;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    TINY_CHECK(file_map(&map, shard_path, NULL) == 0);
+    CHECK(file_map(&map, shard_path, NULL) == 0);
     size_t pages = (map.size + page - 1) / page;
     unsigned char *in_core = malloc(pages);
-    TINY_CHECK(in_core && mincore((void *)map.data, map.size, in_core) == 0);
+    CHECK(in_core && mincore((void *)map.data, map.size, in_core) == 0);
     for (size_t i = 0; i < pages; i++)
         bytes += (in_core[i] & 1) * page;
     free(in_core);
@@ -98,9 +98,9 @@ static uint64_t cached_bytes(void) {
 
 /* A tmpfs has no other place for its files, and pages that are still to be written to the disk stay. */
 static bool cache_can_be_emptied(void) {
-    TINY_CHECK(path_sync(shard_path, NULL) == 0);
+    CHECK(path_sync(shard_path, NULL) == 0);
     int fd = open(shard_path, O_RDONLY);
-    TINY_CHECK(fd >= 0);
+    CHECK(fd >= 0);
     posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     close(fd);
     return cached_bytes() < PACK_BYTES / 10;

@@ -43,7 +43,7 @@ static void make_pack(const struct bytes files[], int count) {
     char path[TINY_PATH_BYTES];
     tiny_directory(directory);
     tiny_join(path, directory, "train-00000.lmdb");
-    TINY_CHECK(shard_writer_create(&writer, path, UINT64_C(16) << 20, NULL) == 0);
+    CHECK(shard_writer_create(&writer, path, UINT64_C(16) << 20, NULL) == 0);
     for (int i = 0; i < count; i++) {
         headers[i] = (struct record){.sample_id = (uint64_t)i,
                                      .rgb = {.payload_bytes = (uint32_t)files[i].size,
@@ -57,13 +57,13 @@ static void make_pack(const struct bytes files[], int count) {
                                              .hash = XXH3_64bits(files[i].data, files[i].size)}};
         record.size = 0;
         tiny_pad(&record, RECORD_HEADER_BYTES);
-        TINY_CHECK(bytes_append(&record, files[i].data, files[i].size) == 0);
+        CHECK(bytes_append(&record, files[i].data, files[i].size) == 0);
         tiny_pad(&record, record_bytes((uint32_t)files[i].size, 0));
         record_encode_header(record.data, &headers[i]);
-        TINY_CHECK(shard_writer_add(writer, (uint64_t)i, (struct span){record.data, record.size}, NULL) == 0);
+        CHECK(shard_writer_add(writer, (uint64_t)i, (struct span){record.data, record.size}, NULL) == 0);
     }
-    TINY_CHECK(shard_writer_seal(&writer, &sealed, offsets, NULL) == 0);
-    TINY_CHECK(index_builder_add_shard(&index, &sealed, NULL) == 0);
+    CHECK(shard_writer_seal(&writer, &sealed, offsets, NULL) == 0);
+    CHECK(index_builder_add_shard(&index, &sealed, NULL) == 0);
     for (int i = 0; i < count; i++)
         tiny_add_row(&index, &headers[i], offsets[i], 0);
     tiny_index(&encoded, &index);
@@ -91,7 +91,7 @@ static void setup(void) {
 
 static void teardown(void) {
     ypk_dataset_close(&dataset);
-    TINY_CHECK(dir_remove_all(directory, NULL) == 0);
+    CHECK(dir_remove_all(directory, NULL) == 0);
 }
 
 TestSuite(frame, .init = setup, .fini = teardown);

@@ -5,6 +5,7 @@
 #ifndef YPK_TESTS_TINY_PACK_H
 #define YPK_TESTS_TINY_PACK_H
 
+#include "check.h"
 #include "file.h"
 #include "index.h"
 #include "manifest.h"
@@ -17,14 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
-
-#define TINY_CHECK(condition)                                                                                          \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                            \
-            abort();                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 enum { TINY_PATH_BYTES = 512 };
 
@@ -45,11 +38,11 @@ static inline uint64_t tiny_random(uint64_t *state) {
 static inline void tiny_directory(char out[TINY_PATH_BYTES]) {
     const char *base = getenv("TMPDIR");
     snprintf(out, TINY_PATH_BYTES, "%s/ypk-test-XXXXXX", base && *base ? base : "/tmp");
-    TINY_CHECK(mkdtemp(out));
+    CHECK(mkdtemp(out));
 }
 
 static inline void tiny_join(char out[TINY_PATH_BYTES], const char *directory, const char *name) {
-    TINY_CHECK(snprintf(out, TINY_PATH_BYTES, "%s/%s", directory, name) < TINY_PATH_BYTES);
+    CHECK(snprintf(out, TINY_PATH_BYTES, "%s/%s", directory, name) < TINY_PATH_BYTES);
 }
 
 /* Sides of sample `id`: odd, of many sizes, some smaller than a page. */
@@ -63,7 +56,7 @@ static inline void tiny_payload(struct bytes *out, struct record_image *image, u
     uint32_t size = (uint32_t)width * height * channels;
     uint64_t state = id * 4 + channels;
     size_t start = out->size;
-    TINY_CHECK(bytes_reserve(out, start + size) == 0);
+    CHECK(bytes_reserve(out, start + size) == 0);
     for (uint32_t i = 0; i < size; i++)
         out->data[start + i] = (uint8_t)tiny_random(&state);
     out->size += size;
@@ -81,8 +74,8 @@ static inline void tiny_payload(struct bytes *out, struct record_image *image, u
 
 static inline void tiny_pad(struct bytes *record, uint64_t size) {
     static const uint8_t zeros[RECORD_MINIMUM_BYTES];
-    TINY_CHECK(size >= record->size && size - record->size <= sizeof zeros);
-    TINY_CHECK(bytes_append(record, zeros, (size_t)size - record->size) == 0);
+    CHECK(size >= record->size && size - record->size <= sizeof zeros);
+    CHECK(bytes_append(record, zeros, (size_t)size - record->size) == 0);
 }
 
 /* Every fifth sample from 3 on has no RGB, every seventh from 5 on no IR. */
@@ -162,30 +155,30 @@ static inline void tiny_add_row(struct index_builder *index, const struct record
                                .rgb_name = rgb,
                                .ir_name = ir,
                                .label_name = label};
-    TINY_CHECK(index_builder_add(index, &row, NULL) == 0);
+    CHECK(index_builder_add(index, &row, NULL) == 0);
 }
 
 static inline void tiny_write(const char *directory, const char *name, const struct bytes *bytes) {
     char path[TINY_PATH_BYTES];
     tiny_join(path, directory, name);
-    TINY_CHECK(file_write_atomic(path, bytes->data, bytes->size, NULL) == 0);
+    CHECK(file_write_atomic(path, bytes->data, bytes->size, NULL) == 0);
 }
 
 /* Writes pack.json for the given files; `names` ends with NULL. */
 static inline void tiny_manifest(const char *pack, const char *const *names, uint64_t shard_count) {
     json_t *manifest = json_object(), *files = json_array();
     struct bytes text = {0};
-    TINY_CHECK(manifest && files);
+    CHECK(manifest && files);
     json_object_set_new(manifest, "version", json_integer(MANIFEST_VERSION));
     for (; *names; names++)
-        TINY_CHECK(manifest_add_file(files, pack, *names, NULL) == 0);
+        CHECK(manifest_add_file(files, pack, *names, NULL) == 0);
     for (uint64_t i = 0; i < shard_count; i++) {
         char name[INDEX_SHARD_NAME_BYTES];
         index_shard_name(name, "train", i);
-        TINY_CHECK(manifest_add_file(files, pack, name, NULL) == 0);
+        CHECK(manifest_add_file(files, pack, name, NULL) == 0);
     }
     json_object_set_new(manifest, "files", files);
-    TINY_CHECK(manifest_encode(&text, manifest, NULL) == 0);
+    CHECK(manifest_encode(&text, manifest, NULL) == 0);
     tiny_write(pack, MANIFEST_NAME, &text);
     json_decref(manifest);
     bytes_deinit(&text);
@@ -197,7 +190,7 @@ static inline uint64_t tiny_shards(struct index_builder *index, const char *pack
     struct bytes record = {0};
     struct record *headers = calloc(per_shard, sizeof *headers);
     uint64_t *offsets = calloc(per_shard, sizeof *offsets), shards = 0;
-    TINY_CHECK(headers && offsets);
+    CHECK(headers && offsets);
     for (uint64_t first = 0; first < samples; first += per_shard, shards++) {
         uint64_t count = samples - first < per_shard ? samples - first : per_shard;
         char name[INDEX_SHARD_NAME_BYTES], path[TINY_PATH_BYTES];
@@ -205,14 +198,14 @@ static inline uint64_t tiny_shards(struct index_builder *index, const char *pack
         struct index_shard sealed;
         index_shard_name(name, "train", shards);
         tiny_join(path, pack, name);
-        TINY_CHECK(shard_writer_create(&writer, path, UINT64_C(64) << 20, NULL) == 0);
+        CHECK(shard_writer_create(&writer, path, UINT64_C(64) << 20, NULL) == 0);
         for (uint64_t i = 0; i < count; i++) {
             tiny_record(&record, &headers[i], first + i);
-            TINY_CHECK(shard_writer_add(writer, first + i, (struct span){record.data, record.size}, NULL) == 0);
+            CHECK(shard_writer_add(writer, first + i, (struct span){record.data, record.size}, NULL) == 0);
         }
-        TINY_CHECK(shard_writer_seal(&writer, &sealed, offsets, NULL) == 0);
+        CHECK(shard_writer_seal(&writer, &sealed, offsets, NULL) == 0);
         sealed.first_sample = first;
-        TINY_CHECK(index_builder_add_shard(index, &sealed, NULL) == 0);
+        CHECK(index_builder_add_shard(index, &sealed, NULL) == 0);
         for (uint64_t i = 0; i < count; i++)
             tiny_add_row(index, &headers[i], offsets[i], (uint16_t)shards);
     }
@@ -224,8 +217,8 @@ static inline uint64_t tiny_shards(struct index_builder *index, const char *pack
 
 static inline void tiny_index(struct bytes *out, struct index_builder *index) {
     static const char *const classes[] = {"person", "car"};
-    TINY_CHECK(index_builder_set_classes(index, classes, 2, NULL) == 0);
-    TINY_CHECK(index_builder_encode(index, out, NULL) == 0);
+    CHECK(index_builder_set_classes(index, classes, 2, NULL) == 0);
+    CHECK(index_builder_encode(index, out, NULL) == 0);
 }
 
 /* "train" and "val" share their samples, as splits of a data.yaml may. */
@@ -241,10 +234,10 @@ static inline void tiny_task_pack_create(struct tiny_pack *out, uint64_t samples
     *out = (struct tiny_pack){.sample_count = samples};
     tiny_directory(out->directory);
     tiny_join(out->path, out->directory, "tiny.ypk");
-    TINY_CHECK(mkdir(out->path, 0777) == 0);
+    CHECK(mkdir(out->path, 0777) == 0);
     out->shard_count = tiny_shards(&index, out->path, samples, per_shard);
     tiny_index(&encoded, &index);
-    TINY_CHECK(bytes_append(&report, "path\tline\n", 10) == 0);
+    CHECK(bytes_append(&report, "path\tline\n", 10) == 0);
     tiny_write(out->path, files[0], &encoded);
     tiny_write(out->path, files[1], &encoded);
     tiny_write(out->path, files[2], &report);
@@ -269,25 +262,25 @@ static inline void tiny_damage(const struct tiny_pack *pack, uint64_t id) {
         struct bytes file = {0};
         index_shard_name(name, "train", shard);
         tiny_join(path, pack->path, name);
-        TINY_CHECK(file_read(&file, -100, path, 1u << 30, NULL) == 0);
+        CHECK(file_read(&file, -100, path, 1u << 30, NULL) == 0);
         uint8_t *at = memmem(file.data, file.size, record.data, record.size);
         if (at) {
             long offset =
                 (long)(at - file.data) +
                 (header.rgb.payload_bytes ? RECORD_HEADER_BYTES : (long)record_ir_offset(header.rgb.payload_bytes));
             FILE *f = fopen(path, "r+b");
-            TINY_CHECK(f && fseek(f, offset, SEEK_SET) == 0 && fputc(file.data[offset] ^ 0xff, f) != EOF);
-            TINY_CHECK(fclose(f) == 0);
+            CHECK(f && fseek(f, offset, SEEK_SET) == 0 && fputc(file.data[offset] ^ 0xff, f) != EOF);
+            CHECK(fclose(f) == 0);
             found = true;
         }
         bytes_deinit(&file);
     }
     bytes_deinit(&record);
-    TINY_CHECK(found);
+    CHECK(found);
 }
 
 static inline void tiny_pack_remove(struct tiny_pack *pack) {
-    TINY_CHECK(dir_remove_all(pack->directory, NULL) == 0);
+    CHECK(dir_remove_all(pack->directory, NULL) == 0);
 }
 
 #endif
