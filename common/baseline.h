@@ -9,10 +9,8 @@
 #ifndef YPK_COMMON_BASELINE_H
 #define YPK_COMMON_BASELINE_H
 
-#include "bytes.h"
 #include "cpu.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

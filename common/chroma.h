@@ -12,7 +12,6 @@
 #include "error.h"
 #include "pixels.h"
 
-#include <stdint.h>
 
 /* out: Cb and Cr, one channel each, (width + 1) / 2 x (height + 1) / 2; pixels_deinit() frees them. in: R,G,B of 8 bits.
  * ERR_MEMORY. */

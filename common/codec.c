@@ -1,5 +1,7 @@
 #include "codec.h"
 
+#include "jpeg.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>

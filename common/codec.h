@@ -6,7 +6,6 @@
 
 #include "bytes.h"
 #include "error.h"
-#include "jpeg.h"
 #include "pixels.h"
 #include "record.h"
 

@@ -9,7 +9,9 @@
  */
 #include "intake.h"
 
+#include "codec.h"
 #include "file.h"
+#include "jpeg.h"
 #include "source_image.h"
 
 #include <errno.h>

@@ -2,8 +2,6 @@
 #ifndef YPK_PACKER_INTAKE_H
 #define YPK_PACKER_INTAKE_H
 
-#include "codec.h"
-#include "index.h"
 #include "label.h"
 #include "normalise.h"
 #include "pair.h"

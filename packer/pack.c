@@ -4,7 +4,6 @@
 #include "class_names.h"
 #include "cpus.h"
 #include "file.h"
-#include "manifest.h"
 #include "pack_manifest.h"
 #include "pack_split.h"
 #include "part.h"

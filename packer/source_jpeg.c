@@ -1,5 +1,7 @@
 #include "source_jpeg.h"
 
+#include "jpeg.h"
+
 #include <stdio.h>
 #include <string.h>
 

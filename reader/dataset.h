@@ -5,7 +5,6 @@
 #include "bytes.h"
 #include "error.h"
 #include "index.h"
-#include "record.h"
 #include "yolopack.h"
 
 #include <stdatomic.h>

@@ -1,6 +1,8 @@
 /* Records to payloads to pixels, each step checked against the one before: index row, record header, payload hash. */
-#include "api_error.h"
 #include "decoder.h"
+
+#include "api_error.h"
+#include "codec.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,7 +2,6 @@
 #ifndef YPK_READER_DECODER_H
 #define YPK_READER_DECODER_H
 
-#include "codec.h"
 #include "dataset.h"
 #include "error.h"
 #include "record.h"

@@ -5,6 +5,7 @@
 #include "decoder.h"
 #include "hsv.h"
 #include "infrared.h"
+#include "jpeg.h"
 #include "matrix.h"
 #include "resize.h"
 #include "warp.h"

@@ -9,10 +9,8 @@
 #define YPK_READER_FRAME_H
 
 #include "convert.h"
-#include "cpu.h"
 #include "dataset.h"
 #include "error.h"
-#include "placement.h"
 #include "recipe.h"
 #include "window.h"
 

@@ -2,6 +2,7 @@
 
 #include "boxes.h"
 #include "cpus.h"
+#include "plan.h"
 #include "slot.h"
 
 #include <inttypes.h>

@@ -5,7 +5,6 @@
 #include "dataset.h"
 #include "error.h"
 #include "frame.h"
-#include "plan.h"
 #include "window.h"
 #include "yolopack.h"
 

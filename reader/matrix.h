@@ -8,7 +8,6 @@
 #include "placement.h"
 #include "recipe.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* The draws of one random perspective; all but the angles are of RECIPE_ONE. */

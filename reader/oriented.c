@@ -1,6 +1,7 @@
 #include "oriented.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 /* Of two chains of three points; each of four cuts adds at most half as many, should rounding have made it concave. */
 #define POLYGON_LIMIT 28

@@ -5,7 +5,6 @@
 #ifndef YPK_READER_ORIENTED_H
 #define YPK_READER_ORIENTED_H
 
-#include <stdbool.h>
 
 /* Corners in any order and of any shape: what counts is their convex hull. */
 struct corners {

@@ -14,7 +14,6 @@
 #include "loader_options.h"
 #include "recipe.h"
 #include "slot.h"
-#include "window.h"
 
 #include <stdint.h>
 

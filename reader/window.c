@@ -1,5 +1,7 @@
 #include "window.h"
 
+#include "plan.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -16,7 +16,7 @@
 
 #include "error.h"
 #include "placement.h"
-#include "plan.h"
+#include "recipe.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,6 @@
 #ifndef YPK_TOOLS_COMMANDS_H
 #define YPK_TOOLS_COMMANDS_H
 
-#include <stddef.h>
 
 struct command {
     const char *name;

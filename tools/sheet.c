@@ -1,5 +1,6 @@
 #include "sheet.h"
 
+#include "canvas.h"
 #include "file.h"
 #include "font.h"
 #include "jpeg.h"

@@ -5,7 +5,6 @@
 #ifndef YPK_TOOLS_SHEET_H
 #define YPK_TOOLS_SHEET_H
 
-#include "canvas.h"
 #include "error.h"
 #include "pixels.h"
 

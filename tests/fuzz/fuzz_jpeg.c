@@ -3,6 +3,7 @@
  * and a picture turned without loss has to be whole again.
  */
 #include "image.h"
+#include "jpeg.h"
 
 /* What goes straight to planes is whole, and has the pixels of `out`; a refusal leaves the planes with anything. */
 static void check_planes(struct jpeg *jpeg, struct span file, const struct pixels *out, bool whole) {

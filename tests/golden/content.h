@@ -14,7 +14,6 @@
 #include "index_format.h"
 #include "record.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <xxhash.h>

@@ -8,7 +8,6 @@
 #include "gpu/watched.h"
 #include "sim/device_sim.h"
 
-#include "api_error.h"
 #include "clock.h"
 #include "consumer.h"
 #include "convert.h"
@@ -18,7 +17,6 @@
 
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* What people's pictures do to other loaders, from source file to decoded sample: packed, opened and compared. */
-#include "exif.h"
 #include "home.h"
+#include "jpeg.h"
 #include "pack.h"
 #include "source_image.h"
 #include "tiny_pictures.h"
@@ -8,7 +8,6 @@
 
 #include <png.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static struct error error;
 static struct jpeg *jpeg;

@@ -1,4 +1,5 @@
 #include "codec.h"
+#include "jpeg.h"
 #include "tiny_pictures.h"
 
 #include <zstd.h>

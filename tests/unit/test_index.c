@@ -4,7 +4,6 @@
 #include "record.h"
 
 #include <criterion/criterion.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <xxhash.h>

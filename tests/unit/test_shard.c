@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <lmdb.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 static char directory[TINY_PATH_BYTES];
 static char path[TINY_PATH_BYTES];

@@ -1,4 +1,6 @@
 #include "source_image.h"
+
+#include "jpeg.h"
 #include "tiny_pictures.h"
 
 #include <png.h>

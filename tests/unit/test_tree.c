@@ -3,11 +3,6 @@
 #include "home.h"
 
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 TestSuite(tree, .init = home_create, .fini = home_remove);
 
