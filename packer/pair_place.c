@@ -3,8 +3,10 @@
 #include "file.h"
 #include "pair_rule.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 void path_clean(char *path) {
     bool rooted = path[0] == '/';
@@ -145,7 +147,16 @@ static int add_sub(struct pair_places *p, const char *directory, size_t size) {
     return copy ? path_list_add(&p->subs, copy) : ERR_MEMORY;
 }
 
-/* The anchors of all outside paths, absolute, in `subs`. */
+static bool is_there(const char *path, size_t size) {
+    struct stat st;
+    char *copy = strndup(path, size);
+    bool there = !copy || stat(copy, &st) == 0 || (errno != ENOENT && errno != ENOTDIR);
+    free(copy);
+    return there;
+}
+
+/* The anchors of all outside paths, absolute, in `subs`; not of those that are not there, as in a list that was made on another
+ * machine: such a path stays as it is, and no picture has it. */
 static int collect_anchors(struct pair_places *p, struct path_list *const *lists, size_t list_count) {
     size_t last_size = 0;
     const char *last = "";
@@ -159,7 +170,7 @@ static int collect_anchors(struct pair_places *p, struct path_list *const *lists
                 continue;
             last = path;
             last_size = size;
-            if (add_sub(p, path, size) != 0)
+            if (is_there(path, size) && add_sub(p, path, size) != 0)
                 return ERR_MEMORY;
         }
     }
@@ -172,9 +183,10 @@ static int rebase_list(struct pair_places *p, struct path_list *list, const char
         const char *path = list->items[i];
         if (!path)
             continue;
-        list->items[i] = path[0] == '/' ? inside(base, path) : arena_path(&p->arena, prefix, path);
-        if (!list->items[i])
+        const char *rest = path[0] == '/' ? inside(base, path) : arena_path(&p->arena, prefix, path);
+        if (!rest && path[0] != '/')
             return ERR_MEMORY;
+        list->items[i] = rest ? rest : path;
     }
     return 0;
 }

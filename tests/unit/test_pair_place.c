@@ -83,6 +83,25 @@ Test(pair_place_file, inside_is_relative_at_once) {
     }
 }
 
+Test(pair_place_file, what_is_not_there_moves_nothing) {
+    struct pair_places places;
+    struct path_list list = {0};
+    struct path_list *const lists[] = {&list};
+    add_directory("set/images");
+    cr_assert_eq(chdir(root), 0);
+    cr_assert_eq(pair_places_init(&places, "set", NULL), 0);
+    cr_assert_eq(path_list_add(&list, pair_places_put(&places, "set", "images/x.jpg")), 0);
+    cr_assert_eq(path_list_add(&list, pair_places_put(&places, "set", "/no-such/machine/images/train/y.jpg")), 0);
+    cr_assert_eq(pair_places_settle(&places, lists, 1), 0);
+    cr_assert_str_eq(places.base, "set");
+    cr_assert_str_eq(list.items[0], "images/x.jpg");
+    cr_assert_str_eq(list.items[1], "/no-such/machine/images/train/y.jpg");
+    cr_assert_eq(places.subs.count, 1);
+    cr_assert_str_eq(places.subs.items[0], "");
+    pair_places_deinit(&places);
+    free(list.items);
+}
+
 Test(pair_place_file, outside_moves_the_base_up) {
     char path[256];
     struct pair_places places;
