@@ -87,16 +87,20 @@ static int list_bases(const struct data_yaml *y, struct string_list *bases) {
 
 static int nowhere(const struct data_yaml *y, const struct data_yaml_split *split, const struct string_list *bases,
                    struct error *error) {
-    char places[ERROR_MESSAGE_BYTES] = "";
+    const char *name = split == &y->train ? "train" : split == &y->val ? "val" : "test";
+    char places[ERROR_MESSAGE_BYTES] = "", line[ERROR_MESSAGE_BYTES], hint[ERROR_MESSAGE_BYTES / 2];
     size_t size = 0;
     for (size_t i = 0; i < bases->count && size < sizeof places; i++) {
         char *base = absolute(bases->items[i]), *place = base ? path_join(base, split->rgb.items[0]) : NULL;
-        size += (size_t)snprintf(places + size, sizeof places - size, "\n  tried  %s", place ? place : "?");
+        path_suggest(hint, sizeof hint, place ? place : "");
+        snprintf(line, sizeof line, "\n  tried  %s%s", place ? place : "?", hint);
+        if (!strstr(places, line)) /* bases may be the same directory */
+            size += (size_t)snprintf(places + size, sizeof places - size, "%s", line);
         free(place);
         free(base);
     }
-    return error_set(error, ERR_INPUT, "%s:%zu: %s is not there%s\n  try    correct \"path\" in %s", y->file,
-                     split->line, split->rgb.items[0], places, y->file);
+    return error_set(error, ERR_INPUT, "%s:%zu: %s is not there%s\n  try    correct \"%s\"%s in %s", y->file,
+                     split->line, split->rgb.items[0], places, name, y->path ? " or \"path\"" : "", y->file);
 }
 
 /* A key that is nearly a split's when that is missing; `train_only` where a word near "val" or "test" may be another. */

@@ -89,14 +89,15 @@ static int read_list(struct split_names *names, struct pair_places *places, cons
 
 static int missing_entry(const struct data_yaml *yaml, const char *name, const char *entry, const char *path,
                          struct error *error) {
-    char *there = realpath(path, NULL), *here = there || path[0] == '/' ? NULL : realpath(".", NULL);
+    char *here = path[0] == '/' ? NULL : realpath(".", NULL);
     char *whole = path_join(here ? here : "", path);
+    char hint[ERROR_MESSAGE_BYTES / 2];
     if (whole)
         path_clean(whole);
+    path_suggest(hint, sizeof hint, whole ? whole : path);
     int rc = error_set(error, ERR_INPUT,
-                       "%s: %s: %s is not there\n  tried  %s\n  try    correct \"path\" or \"%s\", or remove \"%s\"",
-                       yaml->file, name, entry, whole ? whole : path, name, name);
-    free(there);
+                       "%s: %s: %s is not there\n  tried  %s%s\n  try    correct \"path\" or \"%s\", or remove \"%s\"",
+                       yaml->file, name, entry, whole ? whole : path, hint, name, name);
     free(here);
     free(whole);
     return rc;

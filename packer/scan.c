@@ -431,21 +431,30 @@ static char *nearest_name(const char *directory, const char *name) {
     return nearest;
 }
 
-int path_missing(const char *path, struct error *error) {
-    char *copy = strdup(path);
-    if (!copy)
-        return error_set(error, ERR_MEMORY, "out of memory");
-    for (size_t size = strlen(copy); size > 1 && copy[size - 1] == '/'; size--)
-        copy[size - 1] = '\0';
+/* `copy` is the path without slashes at its end. */
+static void suggest(char *out, size_t size, const char *copy) {
     const char *name = path_base(copy);
     size_t parent_size = (size_t)(name - copy);
     char *parent = parent_size ? strndup(copy, parent_size) : strdup(".");
     char *nearest = parent ? nearest_name(parent, name) : NULL;
-    int rc = nearest ? error_set(error, ERR_NOT_FOUND, "%s: no such file or directory (did you mean %.*s%s?)", path,
-                                 (int)parent_size, copy, nearest)
-                     : error_set(error, ERR_NOT_FOUND, "%s: no such file or directory", path);
+    if (nearest)
+        snprintf(out, size, " (did you mean %.*s%s?)", (int)parent_size, copy, nearest);
     free(nearest);
     free(parent);
+}
+
+void path_suggest(char *out, size_t size, const char *path) {
+    char *copy = strdup(path);
+    *out = '\0';
+    for (size_t end = copy ? strlen(copy) : 0; end > 1 && copy[end - 1] == '/'; end--)
+        copy[end - 1] = '\0';
+    if (copy)
+        suggest(out, size, copy);
     free(copy);
-    return rc;
+}
+
+int path_missing(const char *path, struct error *error) {
+    char hint[ERROR_MESSAGE_BYTES];
+    path_suggest(hint, sizeof hint, path);
+    return error_set(error, ERR_NOT_FOUND, "%s: no such file or directory%s", path, hint);
 }

@@ -56,4 +56,7 @@ bool scan_is_image_name(const char *name);
 /* Sets ERR_NOT_FOUND, "no such file or directory (did you mean …?)" from the names beside `path`, and returns it. */
 int path_missing(const char *path, struct error *error);
 
+/* The " (did you mean …?)" of that, for other messages; "" without such a name. */
+void path_suggest(char *out, size_t size, const char *path);
+
 #endif
