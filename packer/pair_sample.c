@@ -286,23 +286,57 @@ static int note_shared(struct pairing *p) {
     return 0;
 }
 
+static const struct data_yaml_split *split_of_yaml(const struct data_yaml *yaml, const char *name) {
+    return strcmp(name, "train") == 0 ? &yaml->train : strcmp(name, "val") == 0 ? &yaml->val : &yaml->test;
+}
+
 static int empty_split(struct pairing *p, const char *name) {
+    const struct data_yaml_split *split = split_of_yaml(&p->yaml, name);
+    const struct string_list *entries = split->rgb.count > 0 ? &split->rgb : &split->ir;
     char rule[256], first[300] = "";
     struct report_example example;
     pair_rule_describe(&p->rule, rule);
     bool missing = report_first(&p->out->report, RULE_LIST_MISSING, &example);
     if (missing)
         report_example_text(first, sizeof first, &example);
-    return error_set(p->error, ERR_INPUT, "%s: %s: no %s in what it names\n  base   %s\n  rule   %s%s%s", p->yaml.file,
-                     name, p->kind == SAMPLE_PAIR ? "pair" : "picture", p->out->base, rule,
-                     missing ? "\n  first  " : "", first);
+    return error_set(
+        p->error, ERR_INPUT,
+        "%s: %s: no %s in what it names\n  names  %s%s\n  base   %s\n  rule   %s%s%s\n  try    correct \"%s\", or "
+        "remove it",
+        p->yaml.file, name, p->kind == SAMPLE_PAIR ? "pair" : "picture", entries->count > 0 ? entries->items[0] : "",
+        entries->count > 1 ? ", …" : "", p->out->base, rule, missing ? "\n  first  " : "", first, name);
 }
 
-static int make_splits_by_plan(struct pairing *p) {
+/* Is picture `i` one that could be of a sample, and is it not, nor its partner, `named` by a split? */
+static bool is_left_over(const struct pairing *p, const unsigned char *named, size_t i) {
+    uint32_t partner = p->table.partner[i];
+    bool other_modality = (p->kind == SAMPLE_RGB && p->table.role[i] == ROLE_IR) ||
+                          (p->kind == SAMPLE_IR && p->table.role[i] == ROLE_RGB);
+    return !other_modality && !named[i] && !(partner < PAIR_AMBIGUOUS && named[partner]) && !p->reported[i];
+}
+
+static int report_left_over(struct pairing *p, const unsigned char *named) {
+    uint64_t count = 0;
+    const char *first = NULL;
+    for (size_t i = 0; i < p->scan.images.count; i++) {
+        if (!is_left_over(p, named, i))
+            continue;
+        first = first ? first : p->scan.images.items[i];
+        count++;
+    }
+    return count == 0 ? 0
+                      : report_add(&p->out->report, RULE_SPLIT_NONE, first, 0, 0, (struct span){0},
+                                   "%" PRIu64 " pictures that %s names in no split, this is the first", count,
+                                   path_base(p->yaml.file));
+}
+
+static int make_named_splits(struct pairing *p, unsigned char *named) {
     for (size_t i = 0; i < p->plans.count; i++) {
         const struct split_plan *plan = &p->plans.items[i];
         memset(p->marked, 0, p->scan.images.count);
         mark_plan(p, plan);
+        for (size_t k = 0; k < p->scan.images.count; k++)
+            named[k] |= p->marked[k];
         int rc = add_split(p, plan->name, POSITION_COUNT, 0);
         if (rc == 0 && p->out->splits[p->out->split_count - 1].count == 0)
             return empty_split(p, plan->name);
@@ -311,7 +345,14 @@ static int make_splits_by_plan(struct pairing *p) {
         if (rc != 0)
             return no_memory(p);
     }
-    return 0;
+    return report_left_over(p, named) == 0 ? 0 : no_memory(p);
+}
+
+static int make_splits_by_plan(struct pairing *p) {
+    unsigned char *named = calloc(p->scan.images.count, 1);
+    int rc = named ? make_named_splits(p, named) : no_memory(p);
+    free(named);
+    return rc;
 }
 
 /* ---- the line for the user --------------------------------------------------------------------------------------- */
