@@ -2,6 +2,7 @@
 
 #include "data_yaml.h"
 #include "file.h"
+#include "suggest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,6 +80,21 @@ static int add_sample(struct map_reader *r, const char *const paths[COLUMN_COUNT
     return 0;
 }
 
+/* Other keys are the user's own, but for one with a text that is nearly one of ours where that is missing. Of two letters
+ * much is near ("id"), so there only the case may differ. */
+static int refuse_misspelt(const struct map_reader *r, json_t *object) {
+    const char *key;
+    json_t *value;
+    json_object_foreach(object, key, value) {
+        const char *near = suggest_nearest(key, column_names, COLUMN_COUNT);
+        if (near && json_is_string(value) && !json_object_get(object, near) &&
+            (strlen(key) > 2 || strcasecmp(key, near) == 0))
+            return error_set(r->error, ERR_INPUT, "%s:%zu: no \"%s\", but \"%.80s\": did you mean %s?", r->file,
+                             r->line, near, key, near);
+    }
+    return 0;
+}
+
 static int read_json(struct map_reader *r, const char *line) {
     json_error_t fault;
     json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, &fault);
@@ -87,6 +103,8 @@ static int read_json(struct map_reader *r, const char *line) {
     if (!json_is_object(object))
         rc = error_set(r->error, ERR_INPUT, "%s:%zu:%d: %s", r->file, r->line, object ? 1 : fault.column,
                        object ? "expected an object {\"rgb\": …, \"ir\": …, \"label\": …}" : fault.text);
+    else
+        rc = refuse_misspelt(r, object);
     for (int i = 0; i < COLUMN_COUNT && rc == 0; i++) {
         const json_t *value = json_object_get(object, column_names[i]);
         paths[i] = json_string_value(value);
