@@ -86,7 +86,9 @@ static int open_dataset(struct pairing *p) {
     if (S_ISDIR(st.st_mode))
         rc = data_yaml_locate(&file, dataset, p->error);
     else if (strcasecmp(suffix, "yaml") != 0 && strcasecmp(suffix, "yml") != 0)
-        return error_set(p->error, ERR_INPUT, "%s: neither a directory nor a .yaml file", dataset);
+        return error_set(
+            p->error, ERR_INPUT, "%s: neither a directory nor a .yaml file%s", dataset,
+            strcasecmp(suffix, "json") == 0 ? ": labels are read from YOLO rows (labels/*.txt), not from JSON" : "");
     if (rc == 0 && (file || !S_ISDIR(st.st_mode)))
         rc = read_yaml(p, file ? file : dataset);
     free(file);

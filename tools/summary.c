@@ -137,7 +137,8 @@ void summary_print(const struct summary *s, const struct pack_result *result) {
     print_action(result, ACTION_CLAMPED, STYLE_PLAIN, "clamped");
     if (result->total.packed > 0 && result->total.rows == 0) {
         output_label(stderr, STYLE_WARN, "no labels");
-        fputs("not one in the whole set. Where are they? --labels DIR says it, if yolopack does not see them\n",
+        fputs("in the whole set: every image is a background. Where are they? --labels DIR names the directory of the\n"
+              "          .txt files with YOLO rows; JSON and XML are not read\n",
               stderr);
     }
     if (!s->args->quiet)
