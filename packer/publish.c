@@ -238,9 +238,9 @@ static bool is_named(int fd, const char *path) {
 
 static int open_directory(int *fd, const char *directory, struct error *error) {
     while ((*fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0 && errno == ENOENT) {
-        int rc = dir_create_all(directory, error);
-        if (rc != 0)
-            return rc;
+        struct error why = {0};
+        if (dir_create_all(directory, &why) != 0)
+            return error_set(error, why.code, "%s. Choose another place with -o", why.message);
     }
     if (*fd >= 0)
         return 0;
