@@ -168,6 +168,21 @@ int file_write_output(const char *path, const void *data, size_t size, struct er
     return code;
 }
 
+int file_check_output(const char *path, struct error *error) {
+    struct stat st;
+    bool directory = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    if (directory)
+        return error_set_errno(error, EISDIR, "%s: cannot be written", path);
+    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return 0; /* a device, a pipe or a link: it will say so itself */
+    char *parent = path_parent(path);
+    int code = !parent                       ? error_set(error, ERR_MEMORY, "%s: out of memory", path)
+               : access(parent, W_OK | X_OK) ? error_set_errno(error, errno, "%s: cannot be written: %s", path, parent)
+                                             : 0;
+    free(parent);
+    return code;
+}
+
 int path_sync(const char *path, struct error *error) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)

@@ -28,6 +28,9 @@ int file_write_atomic(const char *path, const void *data, size_t size, struct er
  * /dev/stdout) is written to, not replaced. */
 int file_write_output(const char *path, const void *data, size_t size, struct error *error);
 
+/* Can there be a file of that name? To be asked before work that takes long and ends in file_write_output(). */
+int file_check_output(const char *path, struct error *error);
+
 /* fsync of a directory, or of a file by name. */
 int path_sync(const char *path, struct error *error);
 

@@ -32,10 +32,20 @@ static void print_result(const struct summary *s, const struct pack_result *resu
         printf("  every one: --report FILE\n");
 }
 
+static int fail(const struct dataset_args *d, const struct error *error) {
+    json_t *json = d->json ? json_object() : NULL;
+    if (json != NULL)
+        output_json_error(json, error);
+    int exit_code = output_fail(error);
+    return json != NULL ? output_json(json, exit_code) : exit_code;
+}
+
 static int run(struct dataset_args *d, const char *report_path) {
     struct pack_result result = {0};
     struct error error = {0}, write_error = {0};
     struct summary summary;
+    if (report_path != NULL && file_check_output(report_path, &error) != 0)
+        return fail(d, &error);
     int rc = summary_run(&summary, &result, d, &error), exit_code;
     bool checked = rc == 0 || result.too_many_rejects;
     json_t *json = d->json ? summary_json(&summary, &result) : NULL;

@@ -6,6 +6,7 @@
 
 #include "args.h"
 #include "cpus.h"
+#include "file.h"
 #include "loader_args.h"
 #include "loader_run.h"
 #include "memory.h"
@@ -252,7 +253,9 @@ static int run(struct tune *t) {
     int rc = splits_open(&splits, t->pack, &error);
     if (rc != 0)
         return output_fail(&error);
-    rc = splits_dataset(&t->dataset, &splits, t->loader.split, &error);
+    rc = t->plot != NULL ? file_check_output(t->plot, &error) : 0;
+    if (rc == 0)
+        rc = splits_dataset(&t->dataset, &splits, t->loader.split, &error);
     if (rc == 0)
         rc = splits_flip_index(&t->loader.flip, &splits, t->dataset, &error);
     if (rc == 0)

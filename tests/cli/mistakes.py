@@ -3,7 +3,7 @@ import os
 import subprocess
 import sys
 
-from lib import GRAY, YOLOPACK, command, make_set, pack, run_cases, write
+from lib import GRAY, YOLOPACK, command, listing, make_set, pack, run_cases, write
 
 NOBODY = 65534
 
@@ -151,6 +151,49 @@ def case_labels_that_are_not_seen():
     _, err = command("check", "night", "--labels", "night/annotations")
     assert "no labels" not in err, err
     told(3, ["anotations", "did you mean"], "check", "night", "--labels", "night/anotations")
+
+
+def case_outputs_are_looked_at_before_the_work():
+    make_set("night", ["0 0.5 0.5 0.2 0.2\n"] * 3, classes=2)
+    out, err = command("check", "night", "--report", "nowhere/night.tsv", code=3)
+    assert "nowhere/night.tsv" in err and out == "" and "images" not in err, (out, err)
+    out, _ = command("check", "night", "--report", "nowhere/night.tsv", "--json", code=3)
+    assert '"error"' in out, out
+    pack("night", "night.ypk")
+    told(3, ["nowhere/tune.svg"], "tune", "night.ypk", "--plot", "nowhere/tune.svg")
+
+
+def case_data_yaml_names_what_is_not_there():
+    make_set("night", ["0 0.5 0.5 0.2 0.2\n"] * 3, classes=2)
+    write("night/data.yaml", "path: .\ntrain: imagse\nnames: [a, b]\n")
+    _, err = command("check", "night", code=3)
+    assert "data.yaml:2" in err and "night/images?" in err and 'correct "train" or "path"' in err, err
+    assert err.count("night/imagse (did") == 1, err
+    os.makedirs("night/later")
+    write("night/data.yaml", "train: images\nval: later\nnames: [a, b]\n")
+    told(3, ["val: no picture in what it names", "names  later", 'correct "val", or remove it'], "check", "night")
+    # a list that was made on another machine
+    write("night/list.txt", "/no-such/machine/images/000.png\n")
+    write("night/data.yaml", "train: list.txt\nnames: [a, b]\n")
+    told(3, ["train: no picture", 'list.txt:1:1: "/no-such/machine/images/000.png": not there'], "check", "night")
+    write("night/list.txt", "images/000.png\n/no-such/machine/images/001.png\nimages/002.png\n")
+    _, err = command("pack", "night", "-o", "night.ypk", "--max-rejects", "50%")
+    assert "1 × listed image that does not exist" in err, err
+    assert sorted(listing("night.ypk")) == ["images/000.png", "images/002.png"]
+    # pictures that no split names
+    assert "1 × group of pictures that no split names" in err, err
+    write("night/labels.json", "{}")
+    told(3, ["labels.json", "YOLO rows"], "check", "night/labels.json")
+
+
+def case_a_misspelt_key_of_a_map():
+    make_set("night", ["0 0.5 0.5 0.2 0.2\n"], classes=2)
+    write("night.jsonl", '{"id": "7", "rgb": "images/000.png", "lable": "labels/000.txt"}\n')
+    told(3, ["night.jsonl:1", '"lable"', "did you mean label?"], "check", "night", "--pair", "map:night.jsonl")
+    write("night.jsonl", '{"RGB": "images/000.png"}\n')
+    told(3, ["did you mean rgb?"], "check", "night", "--pair", "map:night.jsonl")
+    write("night.jsonl", '{"id": "7", "rgb": "images/000.png", "labels": ["labels/000.txt"]}\n')
+    command("check", "night", "--pair", "map:night.jsonl")
 
 
 def case_most_rows_are_dropped():
