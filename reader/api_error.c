@@ -22,7 +22,7 @@ int api_fail(ypk_error *out, const struct error *error) {
 }
 
 const char *ypk_code_text(int code) {
-    return code == YPK_OK ? "success" : error_code_text(code);
+    return code == YPK_OK ? "success" : code == YPK_END ? "end of the last epoch" : error_code_text(code);
 }
 
 #define TEXT_OF(x) #x

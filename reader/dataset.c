@@ -394,7 +394,7 @@ static int find_root(struct ypk_dataset *ds, const char *path, struct error *err
     struct stat st;
     ds->root = realpath(path, NULL);
     if (!ds->root)
-        return error_set_errno(error, errno, "%s: cannot open the pack", path);
+        return error_set_errno(error, errno, "%s: cannot open the pack", *path ? path : "\"\"");
     if (stat(ds->root, &st) == 0 && !S_ISDIR(st.st_mode))
         return error_set(error, ERR_NOT_FOUND, "%s: is no pack: a pack is a directory", path);
     return 0;

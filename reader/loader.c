@@ -454,7 +454,13 @@ static int seek(struct ypk_loader *ld, uint64_t epoch, uint64_t index, struct er
     if (rc == 0 && index >= batches)
         rc = error_set(error, ERR_ARGUMENT, "batch %" PRIu64 ": an epoch has %" PRIu64 " of them, counted from 0",
                        index, batches);
-    return rc ? rc : go_to(ld, (int64_t)(epoch * batches + index), error);
+    int64_t batch = rc == 0 ? (int64_t)(epoch * batches + index) : 0;
+    if (rc == 0 && batch > ld->batch_count)
+        rc = error_set(error, ERR_ARGUMENT,
+                       "batch %" PRIu64 " of epoch %" PRIu64 ": the loader has %" PRIu32 " epochs, counted "
+                       "from 0",
+                       index, epoch, ld->config.options.epochs);
+    return rc ? rc : go_to(ld, batch, error);
 }
 
 int ypk_loader_seek(ypk_loader *ld, uint64_t epoch, uint64_t index, ypk_error *error) {

@@ -369,7 +369,7 @@ YPK_API int ypk_loader_next(ypk_loader *loader, ypk_batch *out, void *stream, yp
  * YPK_E_ARGUMENT, YPK_E_DEVICE, YPK_E_DEVICE_LOST. */
 YPK_API int ypk_batch_used_on(ypk_batch *batch, void *stream, ypk_error *error);
 
-/* Gives the batch's memory back and zeroes *batch. A batch that is zero is no error. From any thread, and at once: on a
+/* Gives the batch's memory back and zeroes *batch. A batch that is zero is no error; of copies of one only one is released. From any thread, and at once: on a
  * device the memory is filled again behind the work that is on `stream` now, on the stream of ypk_loader_next(), and on those
  * of ypk_batch_used_on(). YPK_NO_STREAM adds none; if it was given to ypk_loader_next() too, the caller is done with the
  * batch. A stream that cannot be used is refused: *batch stays as it is, still held, and ypk_loader_next() says so.
@@ -394,8 +394,9 @@ YPK_API int ypk_loader_state(ypk_loader *loader, char *text, size_t size, ypk_er
  * held must be released first. */
 YPK_API int ypk_loader_restore(ypk_loader *loader, const char *text, ypk_error *error);
 
-/* Goes to batch `index` (0 … batches per epoch - 1) of epoch `epoch` (0 …): the next batch is that one, exactly as if all
- * before it had been taken. Batches still held must be released first. YPK_E_ARGUMENT. */
+/* Goes to batch `index` (0 … batches per epoch - 1) of epoch `epoch` (0 … epochs - 1; batch 0 of epoch `epochs` is the end): the
+ * next batch is that one, exactly as if all before it had been taken. Batches still held must be released first.
+ * YPK_E_ARGUMENT. */
 YPK_API int ypk_loader_seek(ypk_loader *loader, uint64_t epoch, uint64_t index, ypk_error *error);
 
 typedef struct ypk_loader_stats {

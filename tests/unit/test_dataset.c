@@ -483,5 +483,6 @@ Test(api, codes_and_version) {
     cr_assert_str_eq(ypk_version(), version);
     cr_assert_str_eq(ypk_code_text(YPK_E_CORRUPT), "corrupt pack");
     cr_assert_str_eq(ypk_code_text(YPK_OK), "success");
+    cr_assert_str_eq(ypk_code_text(YPK_END), "end of the last epoch");
     cr_assert_not_null(ypk_code_text(-12345));
 }

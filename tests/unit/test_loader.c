@@ -301,6 +301,9 @@ Test(loader, seek_goes_to_a_batch) {
         }
     cr_assert_eq(ypk_loader_seek(loader, EPOCHS, 0, &error), YPK_OK);
     cr_assert_eq(ypk_loader_next(loader, &b, YPK_NO_STREAM, &error), YPK_END);
+    cr_assert_eq(ypk_loader_seek(loader, EPOCHS, 1, &error), YPK_E_ARGUMENT);
+    cr_assert_eq(ypk_loader_seek(loader, EPOCHS + 9, 0, &error), YPK_E_ARGUMENT);
+    cr_assert(strstr(error.message, "epochs, counted from 0"), "%s", error.message);
     cr_assert_eq(ypk_loader_seek(loader, 0, 5, &error), YPK_E_ARGUMENT);
     cr_assert(strstr(error.message, "an epoch has 5"), "%s", error.message);
     cr_assert_eq(ypk_loader_seek(loader, UINT64_MAX, 0, &error), YPK_E_ARGUMENT);
