@@ -156,13 +156,14 @@ static void fill_planes(struct picture_planes *out, struct size_px size, uint8_t
     share_plane(out);
 }
 
-/* The smallest scale of the JPEG decoder that is not below the size wanted. */
+/* The smallest scale of the JPEG decoder that is not below the size wanted, of 1/4 and 1/8: at the others the library takes as
+ * long as the whole picture does on its way to planes, or longer. */
 static int choose_eighths(const struct record_image *image, struct size_px size) {
-    int eighths = 8;
-    while (eighths > 1 && jpeg_scaled_side(image->width, eighths - 1) >= size.width &&
-           jpeg_scaled_side(image->height, eighths - 1) >= size.height)
-        eighths--;
-    return eighths;
+    for (int eighths = 1; eighths <= 2; eighths++)
+        if (jpeg_scaled_side(image->width, eighths) >= size.width &&
+            jpeg_scaled_side(image->height, eighths) >= size.height)
+            return eighths;
+    return 8;
 }
 
 /* Decodes into the frame's scratch, at 1/8 … 8/8 of its size. */

@@ -20,7 +20,7 @@ size_t loader_args_batch_options(struct args_option out[ARGS_OPTION_LIMIT], cons
         {"imgsz", 0, ARGS_INTEGER, "S", "side of the output, px", &a->image_size, 32, 8192},
         {"eval", 0, ARGS_FLAG, NULL, "every sample once, letterboxed, not augmented", &a->eval, 0, 0},
         {"rect", 0, ARGS_FLAG, NULL, "with --eval: batches of similar shape", &a->rect, 0, 0},
-        {"fast", 0, ARGS_FLAG, NULL, "decode JPEGs faster, not to the very bytes of cv2.imread", &a->fast, 0, 0},
+        {"fast", 0, ARGS_FLAG, NULL, "decode very large JPEGs faster, not to the very bytes of cv2.imread", &a->fast, 0, 0},
         {"seed", 0, ARGS_INTEGER, "N", "of the plan", &a->seed, 0, INT64_MAX},
         {"augment", 0, ARGS_TEXT, "NAME=X,...",
          "augmentation of the training, by the loader's names: mosaic=0.5,degrees=10", &a->augment, 0, 0},

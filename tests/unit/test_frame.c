@@ -21,7 +21,7 @@ static enum cpu_level best_level(void) {
     return CPU_PLAIN;
 }
 
-enum { WIDTH = 90, HEIGHT = 62, PICTURES = 3 };
+enum { WIDTH = 150, HEIGHT = 100, PICTURES = 3 };
 
 static char directory[TINY_PATH_BYTES];
 static ypk_dataset *dataset;
@@ -127,7 +127,7 @@ static void assert_same(uint8_t *a, uint8_t *b, uint32_t side, const char *what)
 }
 
 Test(frame, every_machine_loads_the_same_pixels) {
-    static const uint32_t sides[] = {32, 64, 96, 128};
+    static const uint32_t sides[] = {32, 64, 96, 160};
     for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
         for (int fast = 0; fast < 2; fast++)
             assert_same(load(CPU_PLAIN, fast, sides[i]), load(best_level(), fast, sides[i]), sides[i],
@@ -135,6 +135,10 @@ Test(frame, every_machine_loads_the_same_pixels) {
 }
 
 Test(frame, fast_is_exact_where_nothing_is_scaled) {
-    assert_same(load(best_level(), 0, 96), load(best_level(), 1, 96), 96, "not larger");
-    assert_same(load(CPU_PLAIN, 0, 96), load(CPU_PLAIN, 1, 96), 96, "not larger, plain");
+    assert_same(load(best_level(), 0, 64), load(best_level(), 1, 64), 64, "not four times as large");
+    assert_same(load(CPU_PLAIN, 0, 64), load(CPU_PLAIN, 1, 64), 64, "not four times as large, plain");
+    uint8_t *exact = load(best_level(), 0, 32), *fast = load(best_level(), 1, 32);
+    cr_assert_neq(memcmp(exact, fast, 3 * 32 * 32), 0, "not scaled");
+    free(exact);
+    free(fast);
 }
