@@ -3,7 +3,7 @@
  *
  *   index_parse   header page only: is this file what it says, and does every section lie inside it?
  *   index_sample  one row, everything it refers to: called when the row is needed
- *   index_check   every byte: hashes, padding, all rows, order, totals
+ *   index_check   every byte: hashes, padding, all rows, order, totals (index_check.c)
  */
 #include "index.h"
 
@@ -14,20 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <xxhash.h>
-
-/* Notes where in the file the fault is; passes the code through. */
-static int at(struct error *error, uint64_t offset, int code) {
-    if (error)
-        error->offset = (int64_t)offset;
-    return code;
-}
-
-static bool is_zero(const uint8_t *p, size_t size) {
-    for (size_t i = 0; i < size; i++)
-        if (p[i] != 0)
-            return false;
-    return true;
-}
 
 uint32_t index_section_row_bytes(int kind, uint8_t point_dims) {
     switch (kind) {
@@ -43,7 +29,7 @@ uint32_t index_section_row_bytes(int kind, uint8_t point_dims) {
 /* The prefix becomes part of a path, so that nothing but these letters may be in it. */
 static bool prefix_is_valid(const char prefix[INDEX_PREFIX_BYTES]) {
     size_t length = strnlen(prefix, INDEX_PREFIX_BYTES);
-    if (length == 0 || !is_zero((const uint8_t *)prefix + length, INDEX_PREFIX_BYTES - length))
+    if (length == 0 || !index_is_zero((const uint8_t *)prefix + length, INDEX_PREFIX_BYTES - length))
         return false;
     return length < INDEX_PREFIX_BYTES &&
            strspn(prefix, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == length;
@@ -82,7 +68,7 @@ static int refuse_magic(struct span file, struct error *error) {
     if (printable == n)
         return error_set(error, ERR_CORRUPT, "is a text file, not an index (begins with \"%.*s\")",
                          (int)strcspn(head, "\t\r\n"), head);
-    if (is_zero(file.data, n))
+    if (index_is_zero(file.data, n))
         return error_set(error, ERR_CORRUPT, "is not an index: begins with zeros, as after an interrupted copy");
     return error_set(error, ERR_CORRUPT, "is not an index: begins with other bytes than " INDEX_MAGIC);
 }
@@ -91,25 +77,25 @@ static int refuse_magic(struct span file, struct error *error) {
 static int check_identity(struct span file, struct error *error) {
     const uint8_t *p = file.data;
     if (file.size == 0)
-        return at(error, 0, error_set(error, ERR_CORRUPT, "is empty"));
+        return index_at(error, 0, error_set(error, ERR_CORRUPT, "is empty"));
     if (file.size < 8 || memcmp(p, INDEX_MAGIC, 8) != 0)
-        return at(error, 0, refuse_magic(file, error));
+        return index_at(error, 0, refuse_magic(file, error));
     if (file.size < INDEX_HEADER_BYTES)
-        return at(error, file.size,
-                  error_set(error, ERR_CORRUPT, "is cut: has %zu bytes, its header alone has %u", file.size,
-                            INDEX_HEADER_BYTES));
+        return index_at(error, file.size,
+                        error_set(error, ERR_CORRUPT, "is cut: has %zu bytes, its header alone has %u", file.size,
+                                  INDEX_HEADER_BYTES));
     uint32_t mark = load_u32(p + HEADER_BYTE_ORDER), version = load_u32(p + HEADER_VERSION);
     if (mark == __builtin_bswap32(INDEX_BYTE_ORDER_MARK))
-        return at(error, HEADER_BYTE_ORDER,
-                  error_set(error, ERR_UNSUPPORTED, "is big-endian: packs are little-endian"));
+        return index_at(error, HEADER_BYTE_ORDER,
+                        error_set(error, ERR_UNSUPPORTED, "is big-endian: packs are little-endian"));
     if (mark != INDEX_BYTE_ORDER_MARK)
-        return at(error, HEADER_BYTE_ORDER,
-                  error_set(error, ERR_CORRUPT, "byte order mark is damaged (%08" PRIx32 ")", mark));
+        return index_at(error, HEADER_BYTE_ORDER,
+                        error_set(error, ERR_CORRUPT, "byte order mark is damaged (%08" PRIx32 ")", mark));
     if (version > INDEX_VERSION)
-        return at(error, HEADER_VERSION,
-                  error_set(error, ERR_UNSUPPORTED,
-                            "made by a newer yolopack: format %" PRIu32 ", this one reads up to %u", version,
-                            INDEX_VERSION));
+        return index_at(error, HEADER_VERSION,
+                        error_set(error, ERR_UNSUPPORTED,
+                                  "made by a newer yolopack: format %" PRIu32 ", this one reads up to %u", version,
+                                  INDEX_VERSION));
 
     static const uint8_t zero[8];
     uint8_t header[INDEX_HEADER_BYTES];
@@ -117,17 +103,17 @@ static int check_identity(struct span file, struct error *error) {
     memcpy(header + HEADER_HASH, zero, sizeof zero);
     uint64_t expected = load_u64(p + HEADER_HASH), found = XXH3_64bits(header, sizeof header);
     if (expected != found)
-        return at(error, 0,
-                  error_set(error, ERR_CORRUPT,
-                            "header does not match its hash (expected %016" PRIx64 ", found %016" PRIx64 ")", expected,
-                            found));
+        return index_at(error, 0,
+                        error_set(error, ERR_CORRUPT,
+                                  "header does not match its hash (expected %016" PRIx64 ", found %016" PRIx64 ")",
+                                  expected, found));
     if (version != INDEX_VERSION)
-        return at(error, HEADER_VERSION, error_set(error, ERR_CORRUPT, "there is no format %" PRIu32, version));
+        return index_at(error, HEADER_VERSION, error_set(error, ERR_CORRUPT, "there is no format %" PRIu32, version));
     uint64_t file_bytes = load_u64(p + HEADER_FILE_BYTES);
     if (file_bytes != file.size)
-        return at(error, file.size < file_bytes ? file.size : file_bytes,
-                  error_set(error, ERR_CORRUPT, "%s: %" PRIu64 " bytes expected, %zu found",
-                            file.size < file_bytes ? "is cut" : "goes on after its end", file_bytes, file.size));
+        return index_at(error, file.size < file_bytes ? file.size : file_bytes,
+                        error_set(error, ERR_CORRUPT, "%s: %" PRIu64 " bytes expected, %zu found",
+                                  file.size < file_bytes ? "is cut" : "goes on after its end", file_bytes, file.size));
     return 0;
 }
 
@@ -151,8 +137,9 @@ static int read_header(struct index_view *v, struct error *error) {
     v->max_record_bytes = load_u32(p + HEADER_MAX_RECORD_BYTES);
     v->max_label_count = load_u32(p + HEADER_MAX_LABEL_COUNT);
     if (p[HEADER_RESERVED] != 0)
-        return at(error, HEADER_RESERVED, error_set(error, ERR_CORRUPT, "a reserved byte of the header is not zero"));
-    return at(error, HEADER_TASK, index_meta_check(&v->meta, ERR_CORRUPT, error));
+        return index_at(error, HEADER_RESERVED,
+                        error_set(error, ERR_CORRUPT, "a reserved byte of the header is not zero"));
+    return index_at(error, HEADER_TASK, index_meta_check(&v->meta, ERR_CORRUPT, error));
 }
 
 /* One row of the section table. Sections follow one another without a gap but for alignment, so that there is no byte in
@@ -162,17 +149,17 @@ static int read_section(struct index_view *v, const uint8_t *row, uint64_t *end,
     uint64_t offset = load_u64(row + TABLE_OFFSET), bytes = load_u64(row + TABLE_BYTES);
     uint64_t where = (uint64_t)(row - v->file.data);
     if (kind < 1 || kind > SECTION_COUNT)
-        return at(error, where, error_set(error, ERR_CORRUPT, "section kind %" PRIu32 " is unknown", kind));
+        return index_at(error, where, error_set(error, ERR_CORRUPT, "section kind %" PRIu32 " is unknown", kind));
     if (row_bytes != index_section_row_bytes((int)kind, v->meta.point_dims) || bytes % row_bytes != 0)
-        return at(error, where,
-                  error_set(error, ERR_CORRUPT, "section %" PRIu32 ": %" PRIu64 " bytes are no rows of %" PRIu32, kind,
-                            bytes, row_bytes));
+        return index_at(error, where,
+                        error_set(error, ERR_CORRUPT, "section %" PRIu32 ": %" PRIu64 " bytes are no rows of %" PRIu32,
+                                  kind, bytes, row_bytes));
     if (offset != align_up(*end, INDEX_SECTION_ALIGNMENT) || !range_fits(offset, bytes, v->file.size))
-        return at(error, where,
-                  error_set(error, ERR_CORRUPT,
-                            "section %" PRIu32 " (%" PRIu64 " bytes at %" PRIu64
-                            ") does not lie where it should in a file of %zu bytes",
-                            kind, bytes, offset, v->file.size));
+        return index_at(error, where,
+                        error_set(error, ERR_CORRUPT,
+                                  "section %" PRIu32 " (%" PRIu64 " bytes at %" PRIu64
+                                  ") does not lie where it should in a file of %zu bytes",
+                                  kind, bytes, offset, v->file.size));
     v->section[kind] = (struct span){v->file.data + offset, (size_t)bytes};
     *end = offset + bytes;
     return 0;
@@ -183,25 +170,28 @@ static int read_sections(struct index_view *v, struct error *error) {
     uint32_t count = load_u32(v->file.data + HEADER_SECTION_COUNT), previous = 0;
     uint64_t end = INDEX_HEADER_BYTES;
     if (count < SECTION_SHARDS || count > SECTION_COUNT)
-        return at(error, HEADER_SECTION_COUNT,
-                  error_set(error, ERR_CORRUPT, "%" PRIu32 " sections are too %s", count,
-                            count < SECTION_SHARDS ? "few" : "many"));
+        return index_at(error, HEADER_SECTION_COUNT,
+                        error_set(error, ERR_CORRUPT, "%" PRIu32 " sections are too %s", count,
+                                  count < SECTION_SHARDS ? "few" : "many"));
     for (uint32_t i = 0; i < count; i++) {
         const uint8_t *row = table + (size_t)i * TABLE_ROW_SIZE;
         uint32_t kind = load_u32(row + TABLE_KIND);
         if (kind <= previous || (i < SECTION_SHARDS && kind != i + 1))
-            return at(error, (uint64_t)(row - v->file.data),
-                      error_set(error, ERR_CORRUPT, "section %" PRIu32 " is missing or out of order", previous + 1));
+            return index_at(
+                error, (uint64_t)(row - v->file.data),
+                error_set(error, ERR_CORRUPT, "section %" PRIu32 " is missing or out of order", previous + 1));
         int code = read_section(v, row, &end, error);
         if (code != 0)
             return code;
         previous = kind;
     }
     if (end != v->file.size)
-        return at(error, end,
-                  error_set(error, ERR_CORRUPT, "%" PRIu64 " bytes after the last section", v->file.size - end));
-    if (!is_zero(table + (size_t)count * TABLE_ROW_SIZE, HEADER_MAX_PIXELS - HEADER_SECTIONS - count * TABLE_ROW_SIZE))
-        return at(error, HEADER_SECTIONS, error_set(error, ERR_CORRUPT, "the section table is not zero after its end"));
+        return index_at(error, end,
+                        error_set(error, ERR_CORRUPT, "%" PRIu64 " bytes after the last section", v->file.size - end));
+    if (!index_is_zero(table + (size_t)count * TABLE_ROW_SIZE,
+                       HEADER_MAX_PIXELS - HEADER_SECTIONS - count * TABLE_ROW_SIZE))
+        return index_at(error, HEADER_SECTIONS,
+                        error_set(error, ERR_CORRUPT, "the section table is not zero after its end"));
     return 0;
 }
 
@@ -214,15 +204,15 @@ static int read_counts(struct index_view *v, struct error *error) {
     v->generation_count = generations > 0 ? generations : 1;
     uint64_t rows = v->section[SECTION_SAMPLES].size / INDEX_SAMPLE_BYTES;
     if (rows == 0 || v->sample_count != rows - 1)
-        return at(error, HEADER_SAMPLE_COUNT,
-                  error_set(error, ERR_CORRUPT, "%" PRIu64 " samples and one cannot be in %" PRIu64 " rows",
-                            v->sample_count, rows));
+        return index_at(error, HEADER_SAMPLE_COUNT,
+                        error_set(error, ERR_CORRUPT, "%" PRIu64 " samples and one cannot be in %" PRIu64 " rows",
+                                  v->sample_count, rows));
     if (v->label_count > UINT32_MAX || v->point_count > UINT32_MAX || v->section[SECTION_NAMES].size > UINT32_MAX ||
         v->shard_count > INDEX_SHARD_LIMIT)
-        return at(error, HEADER_SECTIONS,
-                  error_set(error, ERR_CORRUPT,
-                            "more labels, points, names or shards than the "
-                            "format can hold"));
+        return index_at(error, HEADER_SECTIONS,
+                        error_set(error, ERR_CORRUPT,
+                                  "more labels, points, names or shards than the "
+                                  "format can hold"));
     return 0;
 }
 
@@ -243,10 +233,6 @@ int index_parse(struct index_view *out, struct span file, struct error *error) {
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
-
-static const uint8_t *row_at(const struct index_view *view, uint64_t row) {
-    return view->section[SECTION_SAMPLES].data + row * INDEX_SAMPLE_BYTES;
-}
 
 const char *index_sample_name(const struct index_sample *sample) {
     return *sample->rgb_name ? sample->rgb_name : sample->ir_name;
@@ -379,7 +365,7 @@ int index_sample(const struct index_view *view, uint64_t row, struct index_sampl
     if (row >= view->sample_count)
         return error_set(error, ERR_ARGUMENT, "sample %" PRIu64 " of %" PRIu64 " (they count from 0)", row,
                          view->sample_count);
-    const uint8_t *p = row_at(view, row);
+    const uint8_t *p = index_row_at(view, row);
     const char *names[3];
     int code = borrow_names(names, view, p, error);
     if (code != 0)
@@ -407,7 +393,7 @@ int index_sample(const struct index_view *view, uint64_t row, struct index_sampl
 out:
     if (code != 0) {
         error_prefix(error, "sample %" PRIu64 ": ", row);
-        at(error, (uint64_t)(p - view->file.data), code);
+        index_at(error, (uint64_t)(p - view->file.data), code);
     }
     return code;
 }
@@ -438,14 +424,13 @@ int index_shard(const struct index_view *view, uint64_t shard, struct index_shar
         .first_id = load_u64(p + SHARD_FIRST_ID),
     };
     if (s.sample_count > view->sample_count || s.file_bytes > INT64_MAX || s.first_id > UINT64_MAX - s.sample_count)
-        return at(error, (uint64_t)(p - view->file.data),
-                  error_set(error, ERR_CORRUPT, "shard %" PRIu64 ": its row is damaged", shard));
+        return index_at(error, (uint64_t)(p - view->file.data),
+                        error_set(error, ERR_CORRUPT, "shard %" PRIu64 ": its row is damaged", shard));
     *out = s;
     return 0;
 }
 
-/* Where a generation begins; where the samples end for the one after the last. */
-static uint64_t generation_first(const struct index_view *view, uint64_t generation) {
+uint64_t index_generation_first(const struct index_view *view, uint64_t generation) {
     if (generation == view->generation_count)
         return view->sample_count;
     return generation > 0 ? load_u64(view->section[SECTION_GENERATIONS].data + generation * INDEX_GENERATION_BYTES) : 0;
@@ -457,7 +442,7 @@ int index_generation(const struct index_view *view, uint64_t generation, struct 
     if (generation >= view->generation_count)
         return error_set(error, ERR_ARGUMENT, "generation %" PRIu64 " of %" PRIu64 " (they count from 0)", generation,
                          view->generation_count);
-    uint64_t first = generation_first(view, generation), end = generation_first(view, generation + 1);
+    uint64_t first = index_generation_first(view, generation), end = index_generation_first(view, generation + 1);
     if (first > end || end > view->sample_count)
         return error_set(error, ERR_CORRUPT, "generation %" PRIu64 ": samples %" PRIu64 " to %" PRIu64 " of %" PRIu64,
                          generation, first, end, view->sample_count);
@@ -486,7 +471,7 @@ static int find_between(const struct index_view *view, const char *name, uint64_
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
         const char *names[3];
-        int code = borrow_names(names, view, row_at(view, middle), error);
+        int code = borrow_names(names, view, index_row_at(view, middle), error);
         if (code != 0) {
             error_prefix(error, "sample %" PRIu64 ": ", middle);
             return code;
@@ -518,226 +503,4 @@ int index_find(const struct index_view *view, const char *name, uint64_t *row, s
 
 void index_shard_name(char out[INDEX_SHARD_NAME_BYTES], const char *prefix, uint64_t shard) {
     snprintf(out, INDEX_SHARD_NAME_BYTES, "%.47s-%05u.lmdb", prefix, (unsigned)(shard & (INDEX_SHARD_LIMIT - 1)));
-}
-
-/* ---- the whole file ---------------------------------------------------------------------------------------------- */
-
-/* Every section against its hash, and zeros between them. */
-static int check_sections(const struct index_view *v, struct error *error) {
-    uint64_t end = INDEX_HEADER_BYTES;
-    uint32_t count = load_u32(v->file.data + HEADER_SECTION_COUNT);
-    for (uint32_t i = 0; i < count; i++) {
-        const uint8_t *row = v->file.data + HEADER_SECTIONS + (size_t)i * TABLE_ROW_SIZE;
-        uint32_t kind = load_u32(row + TABLE_KIND);
-        uint64_t offset = load_u64(row + TABLE_OFFSET), bytes = load_u64(row + TABLE_BYTES);
-        if (!is_zero(v->file.data + end, (size_t)(offset - end)))
-            return at(error, end, error_set(error, ERR_CORRUPT, "bytes before section %" PRIu32 " are not zero", kind));
-        uint64_t expected = load_u64(row + TABLE_HASH), found = XXH3_64bits(v->file.data + offset, (size_t)bytes);
-        if (expected != found)
-            return at(error, offset,
-                      error_set(error, ERR_CORRUPT,
-                                "section %" PRIu32 " does not match its hash (expected %016" PRIx64
-                                ", found %016" PRIx64 ")",
-                                kind, expected, found));
-        end = offset + bytes;
-    }
-    return 0;
-}
-
-static int check_classes(const struct index_view *v, struct error *error) {
-    struct span s = v->section[SECTION_CLASSES];
-    uint64_t found = 0;
-    for (size_t i = 0; i < s.size; i++)
-        found += s.data[i] == 0;
-    if (found != v->class_count || (s.size > 0 && s.data[s.size - 1] != 0))
-        return error_set(error, ERR_CORRUPT, "%" PRIu64 " class names where %" PRIu64 " are expected", found,
-                         v->class_count);
-    return 0;
-}
-
-/* Shards follow one another, and together have all samples. */
-static int check_shards(const struct index_view *v, struct error *error) {
-    uint64_t row = 0;
-    for (uint64_t i = 0; i < v->shard_count; i++) {
-        struct index_shard s;
-        int code = index_shard(v, i, &s, error);
-        if (code != 0)
-            return code;
-        if (s.first_sample != row || s.sample_count > v->sample_count - row)
-            return error_set(error, ERR_CORRUPT, "shard %" PRIu64 " does not begin where the one before it ends", i);
-        for (uint64_t end = row + s.sample_count; row < end; row++)
-            if (load_u16(row_at(v, row) + ROW_SHARD) != i)
-                return error_set(error, ERR_CORRUPT,
-                                 "sample %" PRIu64 " is not in shard %" PRIu64 ", as its place says", row, i);
-    }
-    if (row != v->sample_count)
-        return error_set(error, ERR_CORRUPT, "%" PRIu64 " samples are in no shard", v->sample_count - row);
-    return 0;
-}
-
-/* The first row begins at the beginning of everything, the last one, after the samples, has the totals. */
-static int check_ends(const struct index_view *v, struct error *error) {
-    uint8_t sentinel[INDEX_SAMPLE_BYTES] = {0};
-    store_u32(sentinel + ROW_NAME_FIRST, (uint32_t)v->section[SECTION_NAMES].size);
-    store_u32(sentinel + ROW_LABEL_FIRST, (uint32_t)v->label_count);
-    store_u32(sentinel + ROW_POINT_FIRST, (uint32_t)v->point_count);
-    const uint8_t *first = row_at(v, 0), *last = row_at(v, v->sample_count);
-    if (load_u32(first + ROW_NAME_FIRST) != 0 || load_u32(first + ROW_LABEL_FIRST) != 0 ||
-        load_u32(first + ROW_POINT_FIRST) != 0)
-        return error_set(error, ERR_CORRUPT, "the first sample does not begin at the first name, label and point");
-    if (memcmp(last, sentinel, sizeof sentinel) != 0)
-        return error_set(error, ERR_CORRUPT, "the row after the last sample does not have the totals");
-    return 0;
-}
-
-/* Each generation has samples, and begins with a shard. */
-static int check_generations(const struct index_view *v, struct error *error) {
-    uint64_t shard = 0;
-    struct span rows = v->section[SECTION_GENERATIONS];
-    if (rows.size == 0)
-        return 0;
-    if (v->generation_count < 2 || load_u64(rows.data) != 0)
-        return error_set(error, ERR_CORRUPT, "a table of generations has two or more, the first from sample 0");
-    for (uint64_t i = 1; i < v->generation_count; i++) {
-        uint64_t first = generation_first(v, i);
-        if (first <= generation_first(v, i - 1) || first >= v->sample_count)
-            return error_set(error, ERR_CORRUPT, "generation %" PRIu64 " begins with sample %" PRIu64 " of %" PRIu64, i,
-                             first, v->sample_count);
-        struct index_shard s = {0};
-        while (s.first_sample < first && shard < v->shard_count)
-            if (index_shard(v, shard++, &s, error) != 0)
-                return ERR_CORRUPT;
-        if (s.first_sample != first)
-            return error_set(error, ERR_CORRUPT,
-                             "generation %" PRIu64 " begins with sample %" PRIu64 ", which no shard begins with", i,
-                             first);
-    }
-    return 0;
-}
-
-struct hashed_name {
-    uint64_t hash;
-    const char *name;
-};
-
-static int compare_hashed(const void *a, const void *b) {
-    const struct hashed_name *x = a, *y = b;
-    return x->hash != y->hash ? (x->hash > y->hash) - (x->hash < y->hash) : strcmp(x->name, y->name);
-}
-
-/* Order says that a name is unique in its generation, but not that no other generation has it. */
-static int check_names_unique(const struct index_view *v, struct error *error) {
-    struct index_sample s;
-    int code = 0;
-    if (v->generation_count < 2)
-        return 0;
-    struct hashed_name *names = malloc((size_t)v->sample_count * sizeof *names);
-    if (!names)
-        return error_set(error, ERR_MEMORY, "out of memory to check the index");
-    for (uint64_t row = 0; code == 0 && row < v->sample_count; row++) {
-        if ((code = index_sample(v, row, &s, error)) != 0)
-            break;
-        const char *name = index_sample_name(&s);
-        names[row] = (struct hashed_name){XXH3_64bits(name, strlen(name)), name};
-    }
-    if (code == 0)
-        qsort(names, (size_t)v->sample_count, sizeof *names, compare_hashed);
-    for (uint64_t i = 1; code == 0 && i < v->sample_count; i++)
-        if (compare_hashed(&names[i - 1], &names[i]) == 0)
-            code = error_set(error, ERR_CORRUPT, "sample %s is in two generations", names[i].name);
-    free(names);
-    return code;
-}
-
-static uint32_t larger(uint32_t a, uint32_t b) {
-    return a > b ? a : b;
-}
-
-/* Every row, the order of the names, and what the header says of the largest. */
-static int check_rows(const struct index_view *v, struct error *error) {
-    struct index_sample s;
-    const char *previous = "";
-    uint32_t rgb_width = 0, rgb_height = 0, ir_width = 0, ir_height = 0, record = 0, labels = 0;
-    uint32_t rgb_pixels = 0, ir_pixels = 0;
-    uint64_t generation = 1;
-    for (uint64_t row = 0; row < v->sample_count; row++) {
-        int code = index_sample(v, row, &s, error);
-        if (code != 0)
-            return code;
-        if (row == generation_first(v, generation)) {
-            generation++;
-            previous = "";
-        }
-        if (strcmp(previous, index_sample_name(&s)) >= 0)
-            return error_set(error, ERR_CORRUPT, "sample %" PRIu64 " (%s) is not in the order of names", row,
-                             index_sample_name(&s));
-        previous = index_sample_name(&s);
-        rgb_width = larger(rgb_width, s.rgb_width);
-        rgb_height = larger(rgb_height, s.rgb_height);
-        ir_width = larger(ir_width, s.ir_width);
-        ir_height = larger(ir_height, s.ir_height);
-        rgb_pixels = larger(rgb_pixels, (uint32_t)s.rgb_width * s.rgb_height);
-        ir_pixels = larger(ir_pixels, (uint32_t)s.ir_width * s.ir_height);
-        record = larger(record, (uint32_t)record_bytes(s.rgb_bytes, s.ir_bytes));
-        labels = larger(labels, s.label_count);
-    }
-    if (rgb_width != v->rgb_max_width || rgb_height != v->rgb_max_height || ir_width != v->ir_max_width ||
-        ir_height != v->ir_max_height || rgb_pixels != v->rgb_max_pixels || ir_pixels != v->ir_max_pixels ||
-        record != v->max_record_bytes || labels != v->max_label_count)
-        return at(error, HEADER_MAX_SIDES,
-                  error_set(error, ERR_CORRUPT,
-                            "the largest sizes in the header are not those "
-                            "of the samples"));
-    return 0;
-}
-
-/* 46 bytes a call would cost 12 ns each; in blocks it is 4. */
-static void hash_rows(XXH3_state_t *state, struct span rows) {
-    enum { KEPT = INDEX_SAMPLE_BYTES - INDEX_CONTENT_SKIP, BLOCK_ROWS = 64 };
-    uint8_t block[KEPT * BLOCK_ROWS];
-    size_t used = 0;
-    for (size_t i = 0; i < rows.size; i += INDEX_SAMPLE_BYTES) {
-        memcpy(block + used, rows.data + i + INDEX_CONTENT_SKIP, KEPT);
-        used += KEPT;
-        if (used == sizeof block || i + INDEX_SAMPLE_BYTES == rows.size) {
-            XXH3_64bits_update(state, block, used);
-            used = 0;
-        }
-    }
-}
-
-int index_content_hash(uint64_t *out, const struct index_meta *meta, const struct span *section) {
-    static const int blobs[] = {SECTION_NAMES, SECTION_CLASSES, SECTION_LABELS, SECTION_POINTS};
-    uint8_t head[6] = {meta->task, meta->modalities, meta->point_dims};
-    store_u16(head + 4, meta->keypoint_count);
-    XXH3_state_t *state = XXH3_createState();
-    if (!state)
-        return ERR_MEMORY;
-    XXH3_64bits_reset(state);
-    XXH3_64bits_update(state, head, sizeof head);
-    hash_rows(state, section[SECTION_SAMPLES]);
-    for (size_t i = 0; i < sizeof blobs / sizeof *blobs; i++)
-        XXH3_64bits_update(state, section[blobs[i]].data, section[blobs[i]].size);
-    *out = XXH3_64bits_digest(state);
-    XXH3_freeState(state);
-    return 0;
-}
-
-int index_check(const struct index_view *view, struct error *error) {
-    int code;
-    if ((code = check_sections(view, error)) != 0 || (code = check_classes(view, error)) != 0 ||
-        (code = check_ends(view, error)) != 0 || (code = check_shards(view, error)) != 0 ||
-        (code = check_generations(view, error)) != 0 || (code = check_rows(view, error)) != 0 ||
-        (code = check_names_unique(view, error)) != 0)
-        return code;
-    uint64_t found;
-    if (index_content_hash(&found, &view->meta, view->section) != 0)
-        return error_set(error, ERR_MEMORY, "out of memory to check the index");
-    if (found != view->content_hash)
-        return at(error, HEADER_CONTENT_HASH,
-                  error_set(error, ERR_CORRUPT,
-                            "content does not match its hash (expected "
-                            "%016" PRIx64 ", found %016" PRIx64 ")",
-                            view->content_hash, found));
-    return 0;
 }

@@ -1,10 +1,12 @@
-/* Where the fields of an index lie, for the two files that read and write them. FORMAT.md describes each. */
+/* Where the fields of an index lie, for the files that read, check and write them. FORMAT.md describes each. */
 #ifndef YPK_COMMON_INDEX_FORMAT_H
 #define YPK_COMMON_INDEX_FORMAT_H
 
 #include "index.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define INDEX_MAGIC "YPKINDEX"
 #define INDEX_BYTE_ORDER_MARK 0x01020304u
@@ -74,6 +76,28 @@ _Static_assert((int)SECTION_COUNT <= 12, "every section has a row in the table")
 _Static_assert(ROW_IR_HEIGHT + 2 == INDEX_SAMPLE_BYTES && SHARD_FIRST_ID + 8 == INDEX_SHARD_BYTES, "rows are full");
 _Static_assert(sizeof(struct index_label) == INDEX_LABEL_BYTES, "labels are read in place");
 _Static_assert(offsetof(struct index_label, x) == 4 && offsetof(struct index_label, height) == 16, "no holes");
+
+/* Notes where in the file the fault is; passes the code through. */
+static inline int index_at(struct error *error, uint64_t offset, int code) {
+    if (error)
+        error->offset = (int64_t)offset;
+    return code;
+}
+
+static inline bool index_is_zero(const uint8_t *p, size_t size) {
+    for (size_t i = 0; i < size; i++)
+        if (p[i] != 0)
+            return false;
+    return true;
+}
+
+/* Row `row` of SAMPLES, up to the sentinel's. */
+static inline const uint8_t *index_row_at(const struct index_view *view, uint64_t row) {
+    return view->section[SECTION_SAMPLES].data + row * INDEX_SAMPLE_BYTES;
+}
+
+/* Where a generation begins; where the samples end for the one after the last. */
+uint64_t index_generation_first(const struct index_view *view, uint64_t generation);
 
 /* Bytes of one row of a section; 1 for text and other blobs. */
 uint32_t index_section_row_bytes(int kind, uint8_t point_dims);
