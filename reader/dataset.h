@@ -32,6 +32,8 @@ struct ypk_dataset {
     bool drops;                   /* pages of the pack, never of the staged copy, are given up when they were used */
 };
 
+/* dataset_shard.c */
+
 /* The record of `sample`: borrowed from the map, or read into `scratch` (its content replaced). */
 int dataset_record(const struct ypk_dataset *dataset, const struct index_sample *sample, struct bytes *scratch,
                    struct span *out, struct error *error);
