@@ -20,8 +20,8 @@ once = $(eval $(1) := $$(shell $(2)))$($(1))
 
 # ---- sources -------------------------------------------------------------------------------------------------------
 
-COMMON = error bytes file clock suggest record index index_check index_builder codec jpeg chroma baseline entropy huffman \
-         samples pixels exif cpu cpus cgroup memory staging
+COMMON = error bytes file clock suggest record index index_check index_builder codec jpeg jpeg_decode jpeg_encode jpeg_transform \
+         chroma baseline entropy huffman samples pixels exif cpu cpus cgroup memory staging
 COMMON_X86 = samples_avx2 samples_avx512
 PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_place pair_split pair_map \
          pair_match pair_label pair_hint pair_sample pair decimal label \
