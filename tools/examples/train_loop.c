@@ -6,6 +6,7 @@
  */
 #include <yolopack.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,18 +28,23 @@ static void train_step(const ypk_batch *batch) {
                batch->samples[0].name);
 }
 
-/* Save it together with the model's checkpoint: the two belong together. */
+static int io_error(ypk_error *error, const char *path, const char *what) {
+    snprintf(error->message, sizeof error->message, "%s: cannot be %s: %s", path, what, strerror(errno));
+    return YPK_E_IO;
+}
+
+/* Save it together with the model's checkpoint: the two belong together. Written beside the old one, which is then replaced in
+ * one step, so that a job that is killed meanwhile leaves one of the two. */
 static int save_state(ypk_loader *loader, const char *path, ypk_error *error) {
-    char state[YPK_STATE_BYTES];
+    char state[YPK_STATE_BYTES], new_path[4096];
     int rc = ypk_loader_state(loader, state, sizeof state, error);
-    FILE *file = rc == YPK_OK ? fopen(path, "w") : NULL;
     if (rc != YPK_OK)
         return rc;
+    snprintf(new_path, sizeof new_path, "%s.new", path);
+    FILE *file = fopen(new_path, "w");
     int written = file && fputs(state, file) >= 0;
-    if (!file || fclose(file) != 0 || !written) {
-        snprintf(error->message, sizeof error->message, "%s: cannot be written", path);
-        return YPK_E_IO;
-    }
+    if (!file || fclose(file) != 0 || !written || rename(new_path, path) != 0)
+        return io_error(error, path, "written");
     return YPK_OK;
 }
 
@@ -47,7 +53,7 @@ static int restore_state(ypk_loader *loader, const char *path, ypk_error *error)
     char state[YPK_STATE_BYTES] = "";
     FILE *file = fopen(path, "r");
     if (!file)
-        return YPK_OK;
+        return errno == ENOENT ? YPK_OK : io_error(error, path, "read");
     size_t length = fread(state, 1, sizeof state - 1, file);
     state[length] = '\0';
     fclose(file);
