@@ -20,16 +20,14 @@ once = $(eval $(1) := $$(shell $(2)))$($(1))
 
 # ---- sources -------------------------------------------------------------------------------------------------------
 
-COMMON = error bytes file clock suggest record index index_check index_builder codec jpeg jpeg_decode jpeg_encode jpeg_transform \
-         chroma baseline entropy huffman samples pixels exif cpu cpus cgroup memory staging
+COMMON = error bytes file clock suggest record index index_builder codec jpeg chroma baseline entropy huffman samples pixels exif cpu cpus cgroup memory staging
 COMMON_X86 = samples_avx2 samples_avx512
 PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_place pair_split pair_map \
          pair_match pair_label pair_hint pair_sample pair decimal label \
          source_image source_jpeg source_png $(SOURCE_TIFF) $(SOURCE_WEBP) $(SOURCE_BMP) normalise intake shard pipeline \
          publish manifest pack_manifest class_names select part pack_split packed append pack merge verify stray compare reindex \
          lease stage_copy stage
-READER = api_error staged dataset_split dataset_shard dataset decoder random permutation matrix placement oriented boxes plan \
-         plan_options plan_state \
+READER = api_error staged dataset decoder random permutation matrix placement oriented boxes plan plan_options plan_state \
          resize resize_rows warp warp_rows axis_rows hsv infrared convert frame window slot loader_options row_maker \
          balance tuning workers device_slot transfer_meter transfer loader dlpack thread device device_host \
          device_cuda_$(if $(HAVE_CUDA),load,absent)
@@ -40,10 +38,10 @@ TOOLS = args dataset_args augment loader_args commands interrupt progress output
         consumer loader_run tune_choice tune_plot cmd_tune cmd_stage cmd_unstage cmd_staged
 
 # Formats whose libraries may be absent: then the file in the source's place says which package is needed.
-HAVE_TIFF = $(call once,HAVE_TIFF,$(PKG_CONFIG) --exists libtiff-4 && echo yes)
-HAVE_TIFF_4_5 = $(call once,HAVE_TIFF_4_5,$(PKG_CONFIG) --atleast-version=4.5 libtiff-4 && echo yes)
-HAVE_WEBP = $(call once,HAVE_WEBP,$(PKG_CONFIG) --exists libwebp && echo yes)
-HAVE_STB = $(call once,HAVE_STB,$(PKG_CONFIG) --exists stb && echo yes)
+HAVE_TIFF = $(call once,HAVE_TIFF,$(PKG_CONFIG) --exists libtiff-4 2>/dev/null && echo yes)
+HAVE_TIFF_4_5 = $(call once,HAVE_TIFF_4_5,$(PKG_CONFIG) --atleast-version=4.5 libtiff-4 2>/dev/null && echo yes)
+HAVE_WEBP = $(call once,HAVE_WEBP,$(PKG_CONFIG) --exists libwebp 2>/dev/null && echo yes)
+HAVE_STB = $(call once,HAVE_STB,$(PKG_CONFIG) --exists stb 2>/dev/null && echo yes)
 SOURCE_TIFF = $(if $(HAVE_TIFF),source_tiff tiff_memory $(if $(HAVE_TIFF_4_5),tiff_open,tiff_open_old),source_tiff_absent)
 SOURCE_WEBP = $(if $(HAVE_WEBP),source_webp,source_webp_absent)
 SOURCE_BMP = $(if $(HAVE_STB),source_bmp,source_bmp_absent)
@@ -221,7 +219,7 @@ $(O)/everything.a: $(ALL_OBJ) $(SIM_OBJ) Makefile
 FLAGS = '$(subst ','\'',$(CC) $(CPPFLAGS) $(YPK_CFLAGS) $(CFLAGS) $(LDFLAGS) $(if $(HAVE_CUDA),$(NVCC) $(NVCC_FLAGS)))'
 $(O)/flags: FORCE
 	@mkdir -p $(O)
-	@$(PKG_CONFIG) --exists $(ALL_PKGS) || { .ci/deps --list; exit 1; }
+	@$(PKG_CONFIG) --exists $(ALL_PKGS) 2>/dev/null || { .ci/deps --list; exit 1; }
 	@echo $(FLAGS) | cmp -s - $@ || echo $(FLAGS) >$@
 FORCE:
 
@@ -326,7 +324,10 @@ lint:
 format:
 	clang-format -i $(wildcard common/*.[ch] packer/*.[ch] reader/*.[ch] reader/cuda/*.[ch] reader/cuda/*.cu tools/*.[ch] tests/*/*.[ch])
 
+# pkg-config's files have no way to name a path with a blank. Programs find the library in LIBDIR once the loader's cache knows it,
+# which only root can tell it; a staged installation is somebody else's to finish.
 install: all
+	$(if $(word 2,$(DESTDIR)$(BINDIR)$(LIBDIR)$(INCLUDEDIR)$(MANDIR)),$(error DESTDIR, PREFIX and the like must be without blanks))
 	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(MANDIR)/man1
 	$(INSTALL) -m 755 $(O)/yolopack $(DESTDIR)$(BINDIR)/yolopack
 	$(INSTALL) -m 644 $(O)/libyolopack.a $(DESTDIR)$(LIBDIR)/libyolopack.a
@@ -339,6 +340,7 @@ install: all
 	    -e 's|@VERSION@|$(VERSION)|' -e 's|@PKGS@|$(LIBRARY_PKGS)|' reader/yolopack.pc.in \
 	    >$(DESTDIR)$(LIBDIR)/pkgconfig/yolopack.pc
 	$(if $(MAN),$(INSTALL) -m 644 $(MAN) $(DESTDIR)$(MANDIR)/man1)
+	$(if $(DESTDIR),,@[ "$$(id -u)" -ne 0 ] || ldconfig || :)
 
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/yolopack $(DESTDIR)$(INCLUDEDIR)/yolopack.h $(DESTDIR)$(LIBDIR)/pkgconfig/yolopack.pc
