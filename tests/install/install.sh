@@ -49,6 +49,10 @@ cat "$stage/second"
 echo rubbish >"$stage/state"
 "$stage/train_loop" "$stage/set.ypk" 3 "$stage/state" 2>"$stage/error" && fail "a broken state is accepted"
 cat "$stage/error"
+for epochs in -3 0 3x "" 4294967297 99999999999999999999; do
+    "$stage/train_loop" "$stage/set.ypk" "$epochs" 2>"$stage/error" && fail "\"$epochs\" epochs are accepted"
+    grep -q '^usage: ' "$stage/error" || fail "\"$epochs\" epochs: no usage"
+done
 unset LD_LIBRARY_PATH
 
 # The installed command finds its CUDA part in ../lib; that there is no GPU is what it says then.

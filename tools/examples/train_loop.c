@@ -84,23 +84,33 @@ static void print_stats(ypk_loader *loader) {
            s.samples ? (double)s.decodes / (double)s.samples : 0, 100 * s.wait_seconds / s.seconds, s.verdict);
 }
 
+static int usage(const char *program) {
+    fprintf(stderr, "usage: %s PACK EPOCHS [STATE]    (EPOCHS: 1 to 1000000)\n", program);
+    return 2;
+}
+
+/* A whole number from 1 to 1000000, or 0: strtoul() alone would take -3 for four thousand millions. */
+static uint32_t parse_epochs(const char *text) {
+    char *end;
+    long value = strtol(text, &end, 10);
+    return *end == '\0' && value >= 1 && value <= 1000000 ? (uint32_t)value : 0;
+}
+
 int main(int argc, char **argv) {
     ypk_dataset *dataset = NULL;
     ypk_loader *loader = NULL;
     ypk_loader_options options;
     ypk_error error = {0};
 
-    if (argc < 3 || argc > 4) {
-        fprintf(stderr, "usage: %s PACK EPOCHS [STATE]\n", argv[0]);
-        return 2;
-    }
+    if (argc < 3 || argc > 4 || parse_epochs(argv[2]) == 0)
+        return usage(argv[0]);
     if (ypk_dataset_open(&dataset, argv[1], NULL, &error) != YPK_OK)
         return fail("open", &error);
 
     ypk_loader_options_init(&options, sizeof options);
     options.batch = 8;
     options.image_size = 320;
-    options.epochs = (uint32_t)strtoul(argv[2], NULL, 10);
+    options.epochs = parse_epochs(argv[2]);
     options.close_mosaic = 0;
     options.seed = 1;
     if (ypk_loader_create(&loader, dataset, &options, &error) != YPK_OK) {
