@@ -20,14 +20,16 @@ once = $(eval $(1) := $$(shell $(2)))$($(1))
 
 # ---- sources -------------------------------------------------------------------------------------------------------
 
-COMMON = error bytes file clock suggest record index index_builder codec jpeg chroma baseline entropy huffman samples pixels exif cpu cpus cgroup memory staging
+COMMON = error bytes file clock suggest record index index_check index_builder codec jpeg jpeg_decode jpeg_encode jpeg_transform \
+         chroma baseline entropy huffman samples pixels exif cpu cpus cgroup memory staging
 COMMON_X86 = samples_avx2 samples_avx512
 PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_place pair_split pair_map \
          pair_match pair_label pair_hint pair_sample pair decimal label \
          source_image source_jpeg source_png $(SOURCE_TIFF) $(SOURCE_WEBP) $(SOURCE_BMP) normalise intake shard pipeline \
          publish manifest pack_manifest class_names select part pack_split packed append pack merge verify stray compare reindex \
          lease stage_copy stage
-READER = api_error staged dataset decoder random permutation matrix placement oriented boxes plan plan_options plan_state \
+READER = api_error staged dataset_split dataset_shard dataset decoder random permutation matrix placement oriented boxes plan \
+         plan_options plan_state \
          resize resize_rows warp warp_rows axis_rows hsv infrared convert frame window slot loader_options row_maker \
          balance tuning workers device_slot transfer_meter transfer loader dlpack thread device device_host \
          device_cuda_$(if $(HAVE_CUDA),load,absent)
