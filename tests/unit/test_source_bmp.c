@@ -1,19 +1,6 @@
-#include "source_image.h"
-#include "tiny_pictures.h"
+#include "tiny_source.h"
 
-static struct error error;
-static struct codec *codec;
-static char warning[200];
-
-static void setup(void) {
-    cr_assert_eq(codec_create(&codec, &error), 0);
-}
-
-static void teardown(void) {
-    codec_destroy(&codec);
-}
-
-TestSuite(source_bmp, .init = setup, .fini = teardown);
+TestSuite(source_bmp, .init = codec_open, .fini = codec_close);
 
 struct bmp_recipe {
     unsigned header_bytes; /* 0: 40 */

@@ -1,23 +1,10 @@
-#include "source_image.h"
-
 #include "jpeg.h"
-#include "tiny_pictures.h"
+
+#include "tiny_source.h"
 
 #include <png.h>
 
-static struct error error;
-static struct codec *codec;
-static char warning[200];
-
-static void setup(void) {
-    cr_assert_eq(codec_create(&codec, &error), 0);
-}
-
-static void teardown(void) {
-    codec_destroy(&codec);
-}
-
-TestSuite(source_image, .init = setup, .fini = teardown);
+TestSuite(source_image, .init = codec_open, .fini = codec_close);
 
 /* ---- PNG files ------------------------------------------------------------------------------------------------------ */
 

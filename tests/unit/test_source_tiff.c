@@ -1,24 +1,15 @@
-#include "source_image.h"
-#include "tiny_pictures.h"
+#include "tiny_source.h"
 
 #include <tiffio.h>
 #include <unistd.h>
 
-static struct error error;
-static struct codec *codec;
-static char warning[200];
-
 static void setup(void) {
-    cr_assert_eq(codec_create(&codec, &error), 0);
+    codec_open();
     TIFFSetWarningHandler(NULL);
     TIFFSetErrorHandler(NULL);
 }
 
-static void teardown(void) {
-    codec_destroy(&codec);
-}
-
-TestSuite(source_tiff, .init = setup, .fini = teardown);
+TestSuite(source_tiff, .init = setup, .fini = codec_close);
 
 /* ---- TIFF files ----------------------------------------------------------------------------------------------------- */
 

@@ -1,21 +1,8 @@
-#include "source_image.h"
-#include "tiny_pictures.h"
+#include "tiny_source.h"
 
 #include <webp/encode.h>
 
-static struct error error;
-static struct codec *codec;
-static char warning[200];
-
-static void setup(void) {
-    cr_assert_eq(codec_create(&codec, &error), 0);
-}
-
-static void teardown(void) {
-    codec_destroy(&codec);
-}
-
-TestSuite(source_webp, .init = setup, .fini = teardown);
+TestSuite(source_webp, .init = codec_open, .fini = codec_close);
 
 static struct bytes make_webp(const struct pixels *p, bool lossless) {
     uint8_t *data = NULL;
