@@ -30,7 +30,7 @@ static int create_events(struct device_slot *d, const struct device_route *r, st
     return rc;
 }
 
-int device_slot_open(struct device_slot *d, struct transfer *transfer, const struct device_route *r,
+int device_slot_init(struct device_slot *d, struct transfer *transfer, const struct device_route *r,
                      struct error *error) {
     d->slot = (struct slot){.layout = r->delivered,
                             .transfer = transfer,
@@ -52,7 +52,7 @@ static void destroy_event(const struct device_route *r, void *event) {
         r->ops->event_destroy(r->device, event);
 }
 
-void device_slot_close(struct device_slot *d, const struct device_route *r) {
+void device_slot_deinit(struct device_slot *d, const struct device_route *r) {
     for (uint32_t i = 0; i < d->user_count; i++)
         r->ops->synchronise(r->device, d->used[i], NULL);
     if (d->ready)

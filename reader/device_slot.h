@@ -3,7 +3,7 @@
  *
  *   begun ─── copies, on the copy stream ─── copied ─── kernels, on the convert stream ─── ready ─── users ─── used
  *
- * Nothing here locks, and but for device_slot_close() nothing waits for the device. A slot is the transfer thread's while it
+ * Nothing here locks, and but for device_slot_deinit() nothing waits for the device. A slot is the transfer thread's while it
  * is free; once it is handed over, the transfer's mutex guards its users; whoever gives back its last reference has it to
  * himself until it is free again.
  */
@@ -49,12 +49,12 @@ struct device_slot {
 /* Bytes on the device. */
 size_t device_slot_bytes(const struct device_route *route);
 
-/* A zeroed slot becomes a free one of `transfer`. After a failure, device_slot_close() frees what there is of it. */
-int device_slot_open(struct device_slot *slot, struct transfer *transfer, const struct device_route *route,
+/* A zeroed slot becomes a free one of `transfer`. After a failure, device_slot_deinit() frees what there is of it. */
+int device_slot_init(struct device_slot *slot, struct transfer *transfer, const struct device_route *route,
                      struct error *error);
 
 /* Waits for all that was asked of the device for this slot: it is done, or never will be. */
-void device_slot_close(struct device_slot *slot, const struct device_route *route);
+void device_slot_deinit(struct device_slot *slot, const struct device_route *route);
 
 /* Puts copies of `source` on the streams, behind whoever used the slot before, and the conversion behind them. After a
  * failure some of it may be under way, so the source stays as it is. */

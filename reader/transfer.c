@@ -209,7 +209,7 @@ int transfer_allocate(struct transfer *t, const struct transfer_options *options
         return error_set(error, ERR_MEMORY, "out of memory for a device");
     int rc = open_route(t, error);
     for (uint32_t i = 0; rc == 0 && i < options->slots; i++)
-        rc = device_slot_open(&t->slots[i], t, &t->route, error);
+        rc = device_slot_init(&t->slots[i], t, &t->route, error);
     return rc ? rc : transfer_meter_create_events(&t->meter, error);
 }
 
@@ -286,7 +286,7 @@ void transfer_join(struct transfer *t) {
         bool held = t->slots[i].slot.state == SLOT_HELD;
         pthread_mutex_unlock(&t->mutex);
         if (!held)
-            device_slot_close(&t->slots[i], &t->route);
+            device_slot_deinit(&t->slots[i], &t->route);
     }
 }
 
@@ -533,7 +533,7 @@ static void free_held(struct transfer *t, struct device_slot *d) {
     t->held--;
     if (t->closing) {
         pthread_mutex_unlock(&t->mutex);
-        device_slot_close(d, &t->route);
+        device_slot_deinit(d, &t->route);
         pthread_mutex_lock(&t->mutex);
     } else {
         d->slot.state = SLOT_FREE;
