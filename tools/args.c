@@ -339,6 +339,13 @@ static int refused(const struct args_spec *spec, int value, const char *word) {
 static bool take_operands(struct args *out, const struct args_spec *spec, int count, char **operands, int *exit_code) {
     out->list = operands;
     out->list_count = count;
+    for (int i = 0; i < count; i++) {
+        if (operands[i][0] == '\0') { /* a variable of a script, most often */
+            *exit_code =
+                args_mistake(spec, "an argument is empty (usage: yolopack %s %s)", spec->command, spec->operands);
+            return false;
+        }
+    }
     if (count == spec->operand_count || (count > spec->operand_count && spec->more_operands)) {
         for (int i = 0; i < spec->operand_count; i++)
             out->operands[i] = operands[i];

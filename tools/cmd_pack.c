@@ -87,12 +87,18 @@ static void print_hints(const struct summary *s, const struct pack_result *resul
             fprintf(stderr, "when all %u parts are there: yolopack merge PART... -o PACK\n", result->part.count);
             return;
         }
-        fprintf(stderr, "yolopack view %s -o look.png     yolopack verify %s\n", result->output, result->output);
+        fputs("yolopack view ", stderr);
+        output_argument(stderr, result->output);
+        fputs(" -o look.png     yolopack verify ", stderr);
+        output_argument(stderr, result->output);
+        fputc('\n', stderr);
     } else if (result->unchanged && !s->args->quiet) {
         summary_print_rows(stderr, report, 20);
     } else if (result->too_many_rejects) {
         summary_print_rows(stderr, report, 20);
-        fprintf(stderr, "          every one: yolopack check %s --report report.tsv\n", s->args->pack.source.dataset);
+        fputs("          every one: yolopack check ", stderr);
+        output_argument(stderr, s->args->pack.source.dataset);
+        fputs(" --report report.tsv\n", stderr);
     }
 }
 

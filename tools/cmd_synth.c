@@ -165,7 +165,9 @@ static int run(const struct synth_args *a, const char *directory) {
         if (!a->quiet) {
             fflush(stdout);
             output_label(stderr, STYLE_PLAIN, "next");
-            fprintf(stderr, "yolopack %s%s\n", directory, a->modality == 1 ? " --modality ir" : "");
+            fputs("yolopack ", stderr);
+            output_argument(stderr, directory);
+            fputs(a->modality == 1 ? " --modality ir\n" : "\n", stderr);
         }
     }
     pixels_deinit(&s.rgb);

@@ -3,6 +3,7 @@
 #include "bytes.h"
 #include "report.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -119,6 +120,25 @@ void output_name(FILE *to, const char *name) {
     char *text = report_printable((struct span){(const uint8_t *)name, strlen(name)});
     fputs(text != NULL ? text : "?", to);
     free(text);
+}
+
+/* Letters that a shell leaves alone. Bytes of UTF-8 are among them. */
+static bool is_plain(const char *word) {
+    for (; *word; word++)
+        if (!isalnum((unsigned char)*word) && !strchr("_-./:=@%+,", *word) && (unsigned char)*word < 0x80)
+            return false;
+    return true;
+}
+
+void output_argument(FILE *to, const char *word) {
+    if (is_plain(word)) {
+        fputs(word, to);
+        return;
+    }
+    fputc('\'', to);
+    for (; *word; word++)
+        fputs(*word == '\'' ? "'\\''" : (char[]){*word, '\0'}, to);
+    fputc('\'', to);
 }
 
 json_t *output_json_name(const char *name) {

@@ -22,6 +22,7 @@ def case_misspelt():
     told(3, ["nigth", "did you mean", "night"], "check", "nigth")
     told(3, ["night.yapk", "night.ypk"], "info", "night.yapk")
     told(3, ["data.yml", "did you mean night/data.yaml"], "check", "night/data.yml")
+    told(2, ["an argument is empty", "yolopack info PACK"], "info", "")
     told(2, ["keep|train|raw"], "pack", "night", "--preset", "trian")
     told(3, ["no split", "did you mean train"], "ls", "night.ypk", "--split", "trian")
 

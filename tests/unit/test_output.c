@@ -1,6 +1,8 @@
 #include "output.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 Test(output, numbers_for_people) {
     cr_assert_str_eq(text_count(0).text, "0");
@@ -42,6 +44,25 @@ Test(output, exit_codes_separate_arguments_data_and_machine) {
     cr_assert_eq(output_exit_code(ERR_MEMORY), 4);
     cr_assert_eq(output_exit_code(ERR_CORRUPT), 5);
     cr_assert_eq(output_exit_code(ERR_INTERRUPTED), 130);
+}
+
+static void assert_argument(const char *word, const char *expected) {
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    cr_assert_not_null(to);
+    output_argument(to, word);
+    fclose(to);
+    cr_assert_str_eq(text, expected);
+    free(text);
+}
+
+Test(output, arguments_are_quoted_where_a_shell_needs_it) {
+    assert_argument("/data/night-2_b.ypk", "/data/night-2_b.ypk");
+    assert_argument("nächte/é", "nächte/é");
+    assert_argument("my set", "'my set'");
+    assert_argument("it's", "'it'\\''s'");
+    assert_argument("$HOME;x", "'$HOME;x'");
 }
 
 Test(output, any_bytes_become_a_json_string) {
