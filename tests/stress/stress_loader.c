@@ -198,6 +198,10 @@ static void go_elsewhere(struct round *r) {
     if (r->held_count > 0 && below(&r->random, 2))
         CHECK(ypk_loader_seek(r->loader, epoch, index, &error) == YPK_E_ARGUMENT);
     release_all(r);
+    if ((uint64_t)to > r->options.epochs * r->per_epoch) { /* past the end: it stays where it is */
+        CHECK(ypk_loader_seek(r->loader, epoch, index, &error) == YPK_E_ARGUMENT);
+        return;
+    }
     must(ypk_loader_seek(r->loader, epoch, index, &error), &error);
     r->at = to;
 }
