@@ -14,8 +14,8 @@
  *     ypk_dataset_close(&ds);
  *
  * Conventions. A failing call returns a negative code and, when `error` is not NULL, fills it with a message that names
- * the file, the sample, the value and what to do. Close and destroy take the address of the handle, accept NULL, and set
- * it to NULL. Option structs begin with their size: zero the struct, set `size = sizeof options`, then what you need. A
+ * the file, the sample, the value and what to do; a handle or tensor that it was to give out is then NULL. Close and destroy
+ * take the address of the handle, accept NULL, and set it to NULL. Option structs begin with their size: zero the struct, set `size = sizeof options`, then what you need. A
  * smaller size than the library's first release knew (0 above all) is YPK_E_ARGUMENT; so is a larger one than this library
  * knows, unless everything beyond is zero.
  *
