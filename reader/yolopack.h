@@ -14,10 +14,10 @@
  *     ypk_dataset_close(&ds);
  *
  * Conventions. A failing call returns a negative code and, when `error` is not NULL, fills it with a message that names
- * the file, the sample, the value and what to do; a handle or tensor that it was to give out is then NULL. Close and destroy
- * take the address of the handle, accept NULL, and set it to NULL. Option structs begin with their size: zero the struct, set `size = sizeof options`, then what you need. A
- * smaller size than the library's first release knew (0 above all) is YPK_E_ARGUMENT; so is a larger one than this library
- * knows, unless everything beyond is zero.
+ * the file, the sample, the value and what to do; a handle or tensor that it was to give out is then NULL. Close and
+ * destroy take the address of the handle, accept NULL, and set it to NULL. Option structs begin with their size: zero
+ * the struct, set `size = sizeof options`, then what you need. A smaller size than the library's first release knew (0
+ * above all) is YPK_E_ARGUMENT; so is a larger one than this library knows, unless everything beyond is zero.
  *
  * Threads. A dataset is immutable after open and may be used from any number of threads. A decoder belongs to one thread
  * at a time. Fork: a dataset may be used in the child; a decoder too, if the parent does not use it any more.
