@@ -158,15 +158,14 @@ static int reject_unreadable(struct intake_result *out, const char *path, const 
 }
 
 /* Turns a codec's refusal into a row; out of memory stays an error. */
-static int reject_fault(struct intake_result *out, enum report_rule rule, const struct image_task *task,
-                        const struct error *fault, struct error *error) {
+static int reject_fault(struct intake_result *out, const struct image_task *task, const struct error *fault,
+                        struct error *error) {
     if (fault->code == ERR_MEMORY) {
         if (error)
             *error = *fault;
         return ERR_MEMORY;
     }
-    if (fault->code == ERR_UNSUPPORTED)
-        rule = RULE_IMAGE_UNSUPPORTED;
+    enum report_rule rule = fault->code == ERR_UNSUPPORTED ? RULE_IMAGE_UNSUPPORTED : RULE_IMAGE_CORRUPT;
     return reject(out, rule, task->path, (struct span){0}, fault->message);
 }
 
@@ -182,7 +181,7 @@ static int probe_image(struct intake *in, struct image_task *task, struct intake
         return reject(out, RULE_IMAGE_NOT_AN_IMAGE, task->path, start, "the content is of no known image format");
     }
     if (task->format->probe(in->codec, &task->info, task->file, &fault) != 0)
-        return reject_fault(out, RULE_IMAGE_CORRUPT, task, &fault, error);
+        return reject_fault(out, task, &fault, error);
 
     const struct source_info *info = &task->info;
     char size[32];
@@ -212,7 +211,7 @@ static int check_jpeg(struct intake *in, struct image_task *task, struct intake_
     char message[320];
 
     if (jpeg_check_full(codec_jpeg(in->codec), check, task->file, &fault) != 0)
-        return reject_fault(out, RULE_IMAGE_CORRUPT, task, &fault, error);
+        return reject_fault(out, task, &fault, error);
     if (!check->complete) {
         snprintf(message, sizeof message, "%u of %u rows could be decoded%s%s", check->rows_decoded, task->info.height,
                  check->warning[0] ? ": " : "", check->warning);
@@ -315,7 +314,7 @@ static int rotate_losslessly(struct intake *in, struct image_task *task, struct 
         return 0;
     int rc = jpeg_transform(codec_jpeg(in->codec), &out->record, done, task->file, task->info.orientation, &fault);
     if (rc == ERR_MEMORY)
-        return reject_fault(out, RULE_IMAGE_CORRUPT, task, &fault, error);
+        return reject_fault(out, task, &fault, error);
     if (rc != 0 || !*done) { /* the long way will do, or say what is wrong */
         *done = false;
         out->record.size = offset;
@@ -344,7 +343,7 @@ static int transcode(struct intake *in, struct image_task *task, struct intake_r
         return rc;
     if (!done) {
         if (task->format->decode(in->codec, &p, in->warning, task->file, &fault) != 0) {
-            rc = reject_fault(out, RULE_IMAGE_CORRUPT, task, &fault, error);
+            rc = reject_fault(out, task, &fault, error);
             goto out;
         }
         if (task->format->id != SOURCE_JPEG && in->warning[0] &&

@@ -108,9 +108,9 @@ static int for_each_entry(const char *directory, bool (*wanted)(const char *name
     return rc;
 }
 
-static int remove_directory(const char *directory, struct error *error) {
-    int rc = for_each_entry(directory, no_mark, dir_remove_all, error);
-    return rc == 0 ? dir_remove_all(directory, error) : rc;
+static void remove_directory(const char *directory) {
+    if (for_each_entry(directory, no_mark, dir_remove_all, NULL) == 0)
+        dir_remove_all(directory, NULL);
 }
 
 /* What a directory holds, by the names in it. */
@@ -270,7 +270,7 @@ static void remove_older(const char *directory) {
     if (fd < 0 || try_lock(&fd, directory, NULL) != 0 || fd < 0)
         return;
     if (is_named(fd, directory))
-        remove_directory(directory, NULL);
+        remove_directory(directory);
     close(fd);
 }
 
@@ -416,7 +416,7 @@ int publish_commit(struct publish *p, struct error *error) {
 
 void publish_abort(struct publish *p, bool keep) {
     if (p->directory && !keep)
-        remove_directory(p->directory, NULL);
+        remove_directory(p->directory);
     if (p->lock_fd >= 0)
         close(p->lock_fd);
     free(p->directory);
