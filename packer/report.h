@@ -73,7 +73,7 @@ enum report_action {
     X(RGB_GRAY, "rgb-gray", ACTION_NOTE, "gray picture in the RGB slot", "")                                           \
     X(PAIR_ASPECT, "pair-aspect", ACTION_NOTE, "pair whose aspect ratios differ", "")                                  \
     X(FILE_SKIPPED, "file-skipped", ACTION_NOTE, "file skipped", "")                                                   \
-    X(SPLIT_NONE, "split-none", ACTION_NOTE, "group of pictures that no split names", "add them to data.yaml")           \
+    X(SPLIT_NONE, "split-none", ACTION_NOTE, "group of pictures that no split names", "add them to data.yaml")         \
     X(SPLIT_SHARED, "split-shared", ACTION_NOTE, "split that names the same images as another", "")                    \
     X(SAMPLES_LEFT, "samples-left-out", ACTION_NOTE, "split of which --fraction takes a part", "")                     \
     X(SOURCE_CHANGED, "source-changed", ACTION_NOTE, "sample whose source changed after it was packed",                \

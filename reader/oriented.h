@@ -5,7 +5,6 @@
 #ifndef YPK_READER_ORIENTED_H
 #define YPK_READER_ORIENTED_H
 
-
 /* Corners in any order and of any shape: what counts is their convex hull. */
 struct corners {
     double x[4], y[4];

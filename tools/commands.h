@@ -2,7 +2,6 @@
 #ifndef YPK_TOOLS_COMMANDS_H
 #define YPK_TOOLS_COMMANDS_H
 
-
 struct command {
     const char *name;
     const char *summary;               /* one line, for the overview */

@@ -6,7 +6,6 @@
 #include "label.h"
 #include "target.h"
 
-
 static struct label_options choose(uint8_t byte) {
     return (struct label_options){
         .task = (uint8_t)(TASK_DETECT + (byte & 3)),
