@@ -276,7 +276,7 @@ check-run:
 stress: $(call programs,$(STRESS_SRC))
 
 bench: all $(call programs,$(BENCH_SRC) $(PLAIN_SRC))
-	@set -e; export YOLOPACK=$(abspath $(O)/yolopack) BUILD=$(abspath $(O)); \
+	@set -e; export YOLOPACK="$(abspath $(O)/yolopack)" BUILD="$(abspath $(O))"; \
 	[ -n "$$YPK_TEST_DATA" ] || [ ! -d ../shared/data ] || export YPK_TEST_DATA=$$(cd ../shared/data && pwd); \
 	for t in $(call programs,$(BENCH_SRC)); do echo "== $$t"; $$t; done; \
 	for t in $(sort $(wildcard tests/bench/bench_*.py)); do echo "== $$t"; python3 $$t; done

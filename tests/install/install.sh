@@ -15,7 +15,7 @@ esac
 
 stage=$(mktemp -d "$TMPDIR/stage.XXXXXX")
 libdir=$stage/opt/yolopack/lib
-"$MAKE" -s install DESTDIR="$stage" PREFIX=/opt/yolopack VARIANT="$VARIANT" BUILD="$BUILD_ROOT" CC="$CC" \
+"$MAKE" -s install DESTDIR="$stage" PREFIX=/opt/yolopack VARIANT="$VARIANT" BUILD="${BUILD_ROOT#"$PWD"/}" CC="$CC" \
     ${WERROR:+WERROR=$WERROR}
 export PKG_CONFIG_PATH=$libdir/pkgconfig PKG_CONFIG_SYSROOT_DIR=$stage
 
@@ -71,6 +71,6 @@ stray=$(nm -g --defined-only "$libdir/libyolopack.a" | awk 'NF == 3 { print $3 }
 readelf -d "$libdir/libyolopack.so" | grep -q 'SONAME.*\[libyolopack.so.0\]' || fail "the soname is not libyolopack.so.0"
 readelf -d "$libdir/libyolopack.so" | grep -E 'NEEDED.*(lmdb|yaml|jansson|png)' && fail "a library too many"
 
-"$MAKE" -s uninstall DESTDIR="$stage" PREFIX=/opt/yolopack VARIANT="$VARIANT" BUILD="$BUILD_ROOT"
+"$MAKE" -s uninstall DESTDIR="$stage" PREFIX=/opt/yolopack VARIANT="$VARIANT" BUILD="${BUILD_ROOT#"$PWD"/}"
 left=$(find "$stage/opt" ! -type d)
 [ -z "$left" ] || fail "uninstall left: $left"
