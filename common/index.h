@@ -60,8 +60,8 @@ struct index_sample {
     uint32_t label_count;
     const float *points; /* borrowed: [point_count][point_dims]: x, y and, in some pose sets, visibility 0, 1 or 2 */
     uint32_t point_count;
-    const char *rgb_name, *ir_name,
-        *label_name; /* borrowed, NUL-terminated paths relative to the data set; "" if none */
+    /* borrowed, NUL-terminated paths relative to the data set; "" if none */
+    const char *rgb_name, *ir_name, *label_name;
 };
 
 /* A sample's name: rgb_name, or ir_name when there is no RGB. Rows of a generation are sorted by it, as bytes. */

@@ -37,9 +37,8 @@ struct pack_options {
     double fraction;     /* of each split's samples, see select_fraction() */
     const char *classes; /* --classes: "0,2,7" or "person,car"; NULL: all */
     struct pack_part part;
-    const char *task; /* --task, or NULL: as data.yaml says, else detect */
-    const char
-        *output; /* the pack's directory; NULL: "night.ypk" for "datasets/night/" and "datasets/night/data.yaml" */
+    const char *task;   /* --task, or NULL: as data.yaml says, else detect */
+    const char *output; /* the pack's directory; NULL: "night.ypk" for datasets/night/ and datasets/night/data.yaml */
     uint64_t shard_bytes;
     unsigned jobs; /* 0: cpus_available() */
     bool resume, strict, check_only;

@@ -68,8 +68,8 @@ struct balance {
     double rate_before;            /* and rows a second */
     double seconds, rows;          /* of the streak or of the trial */
     double busiest;                /* most workers at work in a look of the streak */
-    double past_seconds, past_wait,
-        past_sleep; /* of the last looks, the older the less; sleep as a part of all workers */
+    /* of the last looks, the older the less; sleep as a part of all workers */
+    double past_seconds, past_wait, past_sleep;
 };
 
 void balance_init(struct balance *balance, const struct balance_limits *limits);

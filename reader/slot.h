@@ -48,8 +48,9 @@ struct slot {
 /* Offsets of the parts in a batch's memory. The labels lie one array behind the other, each with room for all. */
 struct slot_parts {
     size_t second; /* the second tensor */
-    size_t label_box, label_class, label_batch, label_points, label_rotation,
-        label_end; /* points, rotation: may be empty */
+    size_t label_box, label_class, label_batch;
+    size_t label_points, label_rotation; /* may be empty */
+    size_t label_end;
     size_t samples, total;
 };
 struct slot_parts slot_parts(const struct batch_layout *layout);
