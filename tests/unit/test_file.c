@@ -208,15 +208,15 @@ Test(file, write_output_goes_through_links_and_devices_and_replaces_files) {
 
 Test(file, check_output_knows_where_no_file_can_be) {
     put("old", "");
-    cr_assert_eq(symlink("/dev/full", in("link")), 0);
-    cr_assert_eq(file_check_output(in("old"), &error), 0, "%s", error.message);
-    cr_assert_eq(file_check_output(in("new"), &error), 0, "%s", error.message);
+    cr_assert_eq(symlink("/dev/full", home_path("link")), 0);
+    cr_assert_eq(file_check_output(home_path("old"), &error), 0, "%s", error.message);
+    cr_assert_eq(file_check_output(home_path("new"), &error), 0, "%s", error.message);
     cr_assert_eq(file_check_output("/dev/stdout", &error), 0, "%s", error.message);
-    cr_assert_eq(file_check_output(in("link"), &error), 0, "%s", error.message);
+    cr_assert_eq(file_check_output(home_path("link"), &error), 0, "%s", error.message);
     cr_assert_not(exists("new"));
-    cr_assert_neq(file_check_output(dir, &error), 0);
-    cr_assert(strstr(error.message, dir), "%s", error.message);
-    cr_assert_neq(file_check_output(in("nowhere/new"), &error), 0);
+    cr_assert_neq(file_check_output(home, &error), 0);
+    cr_assert(strstr(error.message, home), "%s", error.message);
+    cr_assert_neq(file_check_output(home_path("nowhere/new"), &error), 0);
     cr_assert(strstr(error.message, "nowhere/new: cannot be written"), "%s", error.message);
 }
 
