@@ -354,7 +354,7 @@ int pack_split_check_space(const struct pack_options *options, const struct sour
         return error_set(
             error, ERR_SPACE,
             "no space: the pack needs about %llu MB and %s has %llu MB free. Make room, or choose another place with -o",
-            (unsigned long long)((needed - used) >> 20) + 1, directory, (unsigned long long)(free_bytes >> 20));
+            (unsigned long long)((needed - used) / 1000000) + 1, directory, (unsigned long long)(free_bytes / 1000000));
     return 0;
 }
 
