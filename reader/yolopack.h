@@ -83,15 +83,17 @@ enum { YPK_STAGE_AUTO = 0, YPK_STAGE_OFF = 1, YPK_STAGE_REQUIRE = 2 };
 typedef struct ypk_dataset_options {
     size_t size;       /* sizeof(ypk_dataset_options) */
     const char *split; /* "train", "val", …; NULL: "train" if the pack has it, else its only split */
-    int io;            /* YPK_IO_AUTO: pread on network file systems, mmap elsewhere. With mmap, a shard that is cut
-                               while it is in use ends the process with SIGBUS; with pread that is YPK_E_IO. */
-    int stage; /* YPK_STAGE_AUTO: shards that `yolopack stage` put into $YPK_STAGE_DIR or /dev/shm are mapped from
-                               there, others are read from the pack. YPK_STAGE_OFF: never. YPK_STAGE_REQUIRE:
-                               YPK_E_NOT_FOUND unless every shard of the split is staged. */
-    int drop_behind; /* 1: a record's pages leave this process and the page cache when a decoder or loader has used them, so that
-                               a pack larger than memory, read once an epoch, displaces nothing else. What lies in memory
-                               already is read again in the next epoch: for packs that fit, 0 is faster. Never for staged
-                               shards. Bytes that ypk_decoder_payload() lent stay good. */
+    /* YPK_IO_AUTO: pread on network file systems, mmap elsewhere. With mmap, a shard that is cut while it is in use ends the
+     * process with SIGBUS; with pread that is YPK_E_IO. */
+    int io;
+    /* YPK_STAGE_AUTO: shards that `yolopack stage` put into $YPK_STAGE_DIR or /dev/shm are mapped from there, others are
+     * read from the pack. YPK_STAGE_OFF: never. YPK_STAGE_REQUIRE: YPK_E_NOT_FOUND unless every shard of the split is
+     * staged. */
+    int stage;
+    /* 1: a record's pages leave this process and the page cache when a decoder or loader has used them, so that a pack
+     * larger than memory, read once an epoch, displaces nothing else. What lies in memory already is read again in the next
+     * epoch: for packs that fit, 0 is faster. Never for staged shards. Bytes that ypk_decoder_payload() lent stay good. */
+    int drop_behind;
 } ypk_dataset_options;
 
 /* Opens one split of the pack directory `path`. Cost does not depend on the number of samples. Checks the index's header
@@ -333,8 +335,8 @@ typedef struct ypk_batch {
     uint32_t label_count;
     const float *label_batch; /* [label_count]: row of the sample. On a device labels are its memory, like the images */
     const float *label_class; /* [label_count] */
-    const float
-        *label_box; /* [label_count][4]: x, y, width, height of the centre form, 0-1; of polygons, their boxes only */
+    /* [label_count][4]: x, y, width, height of the centre form, 0-1; of polygons, their boxes only */
+    const float *label_box;
     /* Pose packs, else NULL and 0: [label_count][points_per_label][point_dims], as Ultralytics collates key points: x and y,
      * 0-1, and visibility (0, 1 or 2; 1 in a pack that has none). In training a point that left the picture, a mosaic's
      * canvas or the part that cutmix takes has visibility 0, and lies on the edge. point_dims is 3. */
@@ -408,12 +410,12 @@ typedef struct ypk_loader_stats {
     uint64_t substituted; /* places that hold another sample than planned */
     double seconds;       /* since create, restore or seek, from where everything is counted */
     double wait_seconds;  /* the consumer waited in ypk_loader_next */
-    double read_seconds, decode_seconds, resize_seconds, warp_seconds, colour_seconds,
-        write_seconds;   /* of all workers */
+    /* of all workers */
+    double read_seconds, decode_seconds, resize_seconds, warp_seconds, colour_seconds, write_seconds;
     double idle_seconds; /* workers waited for a free slot or for each other */
-    const char *verdict; /* what bounds the rate: "decode-bound", "storage-bound", "augment-bound",
-                                       "transfer-bound", "consumer-bound"; static */
-    const char *device;  /* where batches are: "cpu", "cuda:0"; the loader's, like `note` */
+    /* what bounds the rate: "decode-bound", "storage-bound", "augment-bound", "transfer-bound", "consumer-bound"; static */
+    const char *verdict;
+    const char *device; /* where batches are: "cpu", "cuda:0"; the loader's, like `note` */
     const char *note; /* what is not as asked for, and why ("" else): memory that could not be page-locked, no device */
     uint32_t device_slots;
     uint64_t pinned_bytes;      /* of slot_bytes: page-locked, so that a device copies from them at full speed */
