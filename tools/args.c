@@ -336,28 +336,30 @@ static int refused(const struct args_spec *spec, int value, const char *word) {
     return unknown_option(spec, word, optopt);
 }
 
+static int wrong_operands(const struct args_spec *spec, const char *what) {
+    return args_mistake(spec, "%s (usage: yolopack %s%s%s)", what, spec->command, spec->operands[0] != '\0' ? " " : "",
+                        spec->operands);
+}
+
 static bool take_operands(struct args *out, const struct args_spec *spec, int count, char **operands, int *exit_code) {
+    char what[256];
     out->list = operands;
     out->list_count = count;
-    for (int i = 0; i < count; i++) {
-        if (operands[i][0] == '\0') { /* a variable of a script, most often */
-            *exit_code =
-                args_mistake(spec, "an argument is empty (usage: yolopack %s %s)", spec->command, spec->operands);
-            return false;
-        }
+    *exit_code = EXIT_DONE;
+    for (int i = 0; i < count && *exit_code == EXIT_DONE; i++)
+        if (operands[i][0] == '\0') /* a variable of a script, most often */
+            *exit_code = wrong_operands(spec, "an argument is empty");
+    if (*exit_code != EXIT_DONE)
+        return false;
+    if (count > spec->operand_count && !spec->more_operands) {
+        snprintf(what, sizeof what, "%.200s: one argument too many", operands[spec->operand_count]);
+        *exit_code = wrong_operands(spec, what);
+    } else if (count < spec->operand_count) {
+        *exit_code = wrong_operands(spec, "an argument is missing");
     }
-    if (count == spec->operand_count || (count > spec->operand_count && spec->more_operands)) {
-        for (int i = 0; i < spec->operand_count; i++)
-            out->operands[i] = operands[i];
-        return true;
-    }
-    if (count > spec->operand_count)
-        *exit_code = args_mistake(spec, "%s: one argument too many (usage: yolopack %s %s)",
-                                  operands[spec->operand_count], spec->command, spec->operands);
-    else
-        *exit_code =
-            args_mistake(spec, "an argument is missing (usage: yolopack %s %s)", spec->command, spec->operands);
-    return false;
+    for (int i = 0; i < spec->operand_count && *exit_code == EXIT_DONE; i++)
+        out->operands[i] = operands[i];
+    return *exit_code == EXIT_DONE;
 }
 
 bool args_parse(struct args *out, const struct args_spec *spec, int argc, char **argv, int *exit_code) {

@@ -76,7 +76,9 @@ static void print_result(const struct staging *s, const char *pack, const struct
     if (!is_found(s->options.base)) {
         output_label(stdout, STYLE_PLAIN, "next");
         char *base = realpath(s->options.base, NULL); /* readers may run elsewhere */
-        printf("export YPK_STAGE_DIR=%s, so that readers look there\n", base != NULL ? base : s->options.base);
+        printf("export YPK_STAGE_DIR=");
+        output_argument(stdout, base != NULL ? base : s->options.base);
+        printf("    so that readers look there\n");
         free(base);
     }
 }

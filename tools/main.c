@@ -1,15 +1,25 @@
 #include "commands.h"
 #include "output.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static int run_help(int argc, char **argv) {
     const struct command *command = argc > 2 ? command_find(argv[2]) : NULL;
     if (command != NULL) {
         char *help[] = {argv[2], "--help", NULL};
         return command->run(2, help);
+    }
+    if (argc > 2) {
+        const char *near = command_suggest(argv[2]);
+        if (near != NULL)
+            fprintf(stderr, "yolopack: no command %s (did you mean %s?)\n", argv[2], near);
+        else
+            fprintf(stderr, "yolopack: no command %s (yolopack --help lists them)\n", argv[2]);
+        return EXIT_USAGE;
     }
     commands_print_help();
     return EXIT_DONE;
@@ -45,6 +55,15 @@ static int run(int argc, char **argv) {
     return command != NULL ? command->run(argc - 1, argv + 1) : run_unnamed(argc, argv);
 }
 
+/* A standard stream that is closed would become the first file that is opened, and what is printed would go into it. What is
+ * printed to standard output is still an error: /dev/null is opened for reading there. */
+static void hold_standard_streams(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) < 0)
+            return;
+}
+
 int main(int argc, char **argv) {
+    hold_standard_streams();
     return output_finish(run(argc, argv));
 }

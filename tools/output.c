@@ -130,14 +130,16 @@ static bool is_plain(const char *word) {
     return true;
 }
 
-void output_argument(FILE *to, const char *word) {
-    if (is_plain(word)) {
-        fputs(word, to);
+void output_argument(FILE *to, const char *path) {
+    if (*path == '-')
+        fputs("./", to);
+    if (is_plain(path)) {
+        fputs(path, to);
         return;
     }
     fputc('\'', to);
-    for (; *word; word++)
-        fputs(*word == '\'' ? "'\\''" : (char[]){*word, '\0'}, to);
+    for (; *path; path++)
+        fputs(*path == '\'' ? "'\\''" : (char[]){*path, '\0'}, to);
     fputc('\'', to);
 }
 

@@ -46,8 +46,8 @@ void output_label(FILE *to, enum output_style style, const char *label);
 /* A path or value from outside as printable text (bytes that are not UTF-8 as \xNN), to `to`. */
 void output_name(FILE *to, const char *name);
 
-/* A word of a command to be copied into a shell: in quotes where it needs them. */
-void output_argument(FILE *to, const char *word);
+/* A path in a command to be copied into a shell: in quotes where it needs them, and never taken for an option. */
+void output_argument(FILE *to, const char *path);
 json_t *output_json_name(const char *name);
 json_t *output_json_hash(uint64_t hash);
 

@@ -31,6 +31,11 @@ for library in yolopack libjpeg-turbo zstd xxHash LMDB libyaml jansson libpng; d
 
 expect 2 "$YOLOPACK"
 silent out
+expect 2 "$YOLOPACK" help verfy
+says err "no command verfy (did you mean verify?)"
+silent out
+expect 2 "$YOLOPACK" staged x
+says err "(usage: yolopack staged)"
 expect 2 "$YOLOPACK" verfy x
 says err "did you mean yolopack verify?"
 expect 2 "$YOLOPACK" pack

@@ -61,6 +61,8 @@ Test(output, arguments_are_quoted_where_a_shell_needs_it) {
     assert_argument("/data/night-2_b.ypk", "/data/night-2_b.ypk");
     assert_argument("nächte/é", "nächte/é");
     assert_argument("my set", "'my set'");
+    assert_argument("-o", "./-o");
+    assert_argument("-my set", "./'-my set'");
     assert_argument("it's", "'it'\\''s'");
     assert_argument("$HOME;x", "'$HOME;x'");
 }
