@@ -75,24 +75,31 @@ static long private_dirty_kb(void) {
     return row ? strtol(row + strlen("Private_Dirty:"), NULL, 10) : -1;
 }
 
-/* Touches every sample of every epoch; the exit code of the worker. */
-static int work(const ypk_dataset *dataset) {
-    long before = private_dirty_kb();
+/* Every sample of an epoch. */
+static bool touch_all(const ypk_dataset *dataset) {
     double sum = 0;
     ypk_sample s;
+    for (uint64_t i = 0; i < SAMPLES; i++) {
+        if (ypk_dataset_sample(dataset, i, &s, NULL) != YPK_OK)
+            return false;
+        sum += (double)s.labels[1].x + s.name[13];
+    }
+    return sum >= SAMPLES;
+}
+
+/* The exit code of a worker. */
+static int work(const ypk_dataset *dataset) {
+    bool touched = true;
+    long before = private_dirty_kb();
     for (int epoch = 0; epoch < EPOCHS; epoch++)
-        for (uint64_t i = 0; i < SAMPLES; i++) {
-            if (ypk_dataset_sample(dataset, i, &s, NULL) != YPK_OK)
-                return 1;
-            sum += (double)s.labels[1].x + s.name[13];
-        }
+        touched = touched && touch_all(dataset);
     long growth = private_dirty_kb() - before;
     if (growth > GROWTH_LIMIT_KB)
         fprintf(stderr, "private memory grew by %ld kB\n", growth);
-    return growth > GROWTH_LIMIT_KB || sum < SAMPLES;
+    return growth > GROWTH_LIMIT_KB || !touched;
 }
 
-Test(dataset_memory, case_07_a_million_samples_in_eight_workers, .timeout = 300) {
+Test(dataset_memory, case_07_a_million_samples_in_eight_workers, .timeout = 600) {
     char directory[TINY_PATH_BYTES];
     pid_t workers[WORKERS];
     ypk_dataset *dataset;
@@ -104,6 +111,8 @@ Test(dataset_memory, case_07_a_million_samples_in_eight_workers, .timeout = 300)
     static const char *const files[] = {"train.index", NULL};
     tiny_manifest(directory, files, 0);
     cr_assert_eq(ypk_dataset_open(&dataset, directory, NULL, &error), YPK_OK, "%s", error.message);
+    /* All are used here, too: a page of a tmpfs is always dirty, and seems to be private to the only one who uses it. */
+    cr_assert(touch_all(dataset));
     for (int i = 0; i < WORKERS; i++) {
         workers[i] = fork();
         cr_assert_geq(workers[i], 0);
