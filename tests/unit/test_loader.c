@@ -158,12 +158,14 @@ Test(loader, same_bytes_while_workers_and_slots_come_and_go) {
     }
 }
 
-/* Takes batches until there are as many; the test's time is the limit. */
-static ypk_loader_stats wait_until(ypk_loader *loader, uint32_t workers, uint32_t slots) {
+/* Takes batches until there are as many; the test's time is the limit. Said again and again, since the automatic mode looks
+ * for itself every half a second, on a slow machine in the middle of this. */
+static ypk_loader_stats aim_until(ypk_loader *loader, uint32_t workers, uint32_t slots) {
     ypk_loader_stats stats;
     ypk_error error;
     do {
         ypk_batch b;
+        loader_aim(loader, workers, slots);
         cr_assert_eq(ypk_loader_next(loader, &b, YPK_NO_STREAM, &error), YPK_OK);
         ypk_batch_release(&b, YPK_NO_STREAM);
         ypk_loader_get_stats(loader, &stats);
@@ -171,25 +173,22 @@ static ypk_loader_stats wait_until(ypk_loader *loader, uint32_t workers, uint32_
     return stats;
 }
 
-Test(loader, what_is_parked_gives_its_memory_back_and_can_be_had_again, .timeout = 60) {
+Test(loader, what_is_parked_gives_its_memory_back_and_can_be_had_again, .timeout = 300) {
     ypk_loader_options o = small_options();
     o.epochs = o.close_mosaic = 0;
     o.workers = 0;
     ypk_loader *loader = make_loader(&o);
     ypk_loader_stats before, few, many, again;
     ypk_loader_get_stats(loader, &before);
-    loader_aim(loader, 1, 3);
-    few = wait_until(loader, 1, 3);
+    few = aim_until(loader, 1, 3);
     cr_assert_eq(few.scratch_bytes, before.scratch_bytes / before.workers);
     cr_assert_eq(few.slot_bytes, before.slot_bytes / before.slots * 3);
-    loader_aim(loader, before.workers + 1, 8);
-    many = wait_until(loader, before.workers + 1, 8);
+    many = aim_until(loader, before.workers + 1, 8);
     cr_assert_eq(many.slot_bytes, before.slot_bytes / before.slots * 8);
     cr_assert_gt(many.window_pictures, before.window_pictures);
-    loader_aim(loader, 1, 3);
-    again = wait_until(loader, 1, 3);
+    again = aim_until(loader, 1, 3);
     cr_assert_eq(again.scratch_bytes, few.scratch_bytes);
-    cr_assert_eq(again.window_pictures, many.window_pictures, "the window stays");
+    cr_assert_geq(again.window_pictures, many.window_pictures, "the window stays");
     loader_aim(loader, 2, 4);
     ypk_loader_destroy(&loader);
 }
@@ -202,7 +201,7 @@ static rlim_t address_space(void) {
     return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
 }
 
-Test(loader, an_addition_that_fails_is_not_made, .timeout = 60) {
+Test(loader, an_addition_that_fails_is_not_made, .timeout = 300) {
 #if defined(__SANITIZE_ADDRESS__)
     cr_skip("a sanitizer needs its own address space");
 #endif
@@ -214,7 +213,7 @@ Test(loader, an_addition_that_fails_is_not_made, .timeout = 60) {
     o.image_size = 640; /* a slot is 29 MB */
     o.workers = 1;
     ypk_loader *loader = make_loader(&o);
-    before = wait_until(loader, 1, 1 + (2 + GLOBAL_BATCH - 1) / GLOBAL_BATCH + 2);
+    before = aim_until(loader, 1, 1 + (2 + GLOBAL_BATCH - 1) / GLOBAL_BATCH + 2);
     struct rlimit wide, tight;
     cr_assert_eq(getrlimit(RLIMIT_AS, &wide), 0);
     tight = (struct rlimit){address_space() + (16 << 20), wide.rlim_max};
@@ -227,8 +226,7 @@ Test(loader, an_addition_that_fails_is_not_made, .timeout = 60) {
     ypk_loader_get_stats(loader, &stats);
     cr_assert_eq(stats.slots, before.slots);
     cr_assert_eq(setrlimit(RLIMIT_AS, &wide), 0);
-    loader_aim(loader, 1, before.slots + 2);
-    wait_until(loader, 1, before.slots + 2);
+    aim_until(loader, 1, before.slots + 2);
     ypk_loader_destroy(&loader);
 }
 
