@@ -1,7 +1,6 @@
 /* Pages of records that were used leave the process, and the page cache. */
 #include "unit/tiny_pack.h"
 
-#include "memory.h"
 #include "yolopack.h"
 
 #include <criterion/criterion.h>
@@ -106,10 +105,20 @@ static bool cache_can_be_emptied(void) {
     return cached_bytes() < PACK_BYTES / 10;
 }
 
+/* Of the process, bytes: counted page by page, while many kernels' figures in /proc/self/status are so many pages off for
+ * each core. 0: not to be had here. */
 static uint64_t file_pages(void) {
-    struct memory_resident resident;
-    memory_resident(&resident, "");
-    return resident.file_bytes + resident.shared_bytes;
+    char row[256];
+    unsigned long long kb, all = 0, anonymous = 0;
+    FILE *f = fopen("/proc/self/smaps_rollup", "r");
+    while (f && fgets(row, sizeof row, f))
+        if (sscanf(row, "Rss: %llu kB", &kb) == 1)
+            all = kb;
+        else if (sscanf(row, "Anonymous: %llu kB", &kb) == 1)
+            anonymous = kb;
+    if (f)
+        fclose(f);
+    return (all - anonymous) << 10;
 }
 
 /* Reads every sample, in an order of leaps, and checks it. Returns by how much the process's file pages grew at most. */
@@ -132,10 +141,21 @@ static uint64_t read_all(ypk_dataset *ds, const uint8_t **first) {
     return most;
 }
 
+/* A machine that is short of memory may drop what nobody uses: then once more. */
+static void read_into_cache(int io) {
+    const uint8_t *first;
+    for (int i = 0; i < 20 && (i == 0 || cached_bytes() <= PACK_BYTES * 9 / 10); i++) {
+        ypk_dataset *ds = open_with(io, 0);
+        read_all(ds, &first);
+        ypk_dataset_close(&ds);
+    }
+    cr_assert_gt(cached_bytes(), PACK_BYTES * 9 / 10);
+}
+
 Test(drop_behind, mapped_pages_leave_the_process) {
     const uint8_t *first;
     if (file_pages() == 0)
-        cr_skip("there is no /proc/self/status");
+        cr_skip("there is no /proc/self/smaps_rollup");
     ypk_dataset *ds = open_with(YPK_IO_MMAP, 0);
     cr_assert_gt(read_all(ds, &first), PACK_BYTES * 9 / 10, "what the option is for");
     ypk_dataset_close(&ds);
@@ -150,7 +170,7 @@ Test(drop_behind, mapped_pages_leave_the_process) {
 Test(drop_behind, records_of_jpegs_leave_the_process_without_it) {
     const uint8_t *first;
     if (file_pages() == 0)
-        cr_skip("there is no /proc/self/status");
+        cr_skip("there is no /proc/self/smaps_rollup");
     teardown();
     make_pack(CODEC_JPEG);
     ypk_dataset *ds = open_with(YPK_IO_MMAP, 0);
@@ -158,18 +178,15 @@ Test(drop_behind, records_of_jpegs_leave_the_process_without_it) {
     cr_assert_leq(most, 20 * PAYLOAD_BYTES, "%llu", (unsigned long long)most);
     cr_assert_eq(first[PAYLOAD_BYTES / 2], 0, "bytes that were lent stay good");
     ypk_dataset_close(&ds);
-    cr_assert_gt(cached_bytes(), PACK_BYTES * 9 / 10, "they are still in the page cache");
+    read_into_cache(YPK_IO_MMAP); /* where they stay */
 }
 
 static void cache_is_left(int io) {
     const uint8_t *first;
     if (!cache_can_be_emptied())
         cr_skip("this file system keeps its pages");
-    ypk_dataset *ds = open_with(io, 0);
-    read_all(ds, &first);
-    ypk_dataset_close(&ds);
-    cr_assert_gt(cached_bytes(), PACK_BYTES * 9 / 10);
-    ds = open_with(io, 1);
+    read_into_cache(io);
+    ypk_dataset *ds = open_with(io, 1);
     read_all(ds, &first);
     ypk_dataset_close(&ds);
     cr_assert_lt(cached_bytes(), PACK_BYTES / 10);
@@ -215,7 +232,7 @@ static uint64_t train(ypk_dataset *ds, uint64_t *sum) {
 Test(drop_behind, case_17_a_training_keeps_no_pages) {
     uint64_t kept, dropped;
     if (file_pages() == 0)
-        cr_skip("there is no /proc/self/status");
+        cr_skip("there is no /proc/self/smaps_rollup");
     ypk_dataset *ds = open_with(YPK_IO_MMAP, 0);
     cr_assert_gt(train(ds, &kept), PACK_BYTES * 9 / 10);
     ypk_dataset_close(&ds);
