@@ -88,10 +88,19 @@ static void violation(const char *what) {
     sim.violations++;
 }
 
+/* Waited for by the clock that nobody sets. */
+static void init_reached(struct sim_event *e) {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&e->reached, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
 /* Waits a little: whoever waits for an event looks now and then whether the device still lives. */
 static void wait_a_little(pthread_cond_t *cond) {
     struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
+    clock_gettime(CLOCK_MONOTONIC, &t);
     t.tv_nsec += 5000000;
     if (t.tv_nsec >= 1000000000) {
         t.tv_nsec -= 1000000000;
@@ -373,7 +382,7 @@ static int event_create(struct device *d, void **out, bool timed, struct error *
         e->ordinal = d->ordinal;
         e->timed = timed;
         e->references = 1;
-        pthread_cond_init(&e->reached, NULL);
+        init_reached(e);
         count_object(d, 1);
         *out = e;
     }
@@ -622,7 +631,7 @@ void sim_follow(int ordinal, void *stream, void *behind) {
     struct sim_event *e = calloc(1, sizeof *e);
     CHECK(e);
     *e = (struct sim_event){.ordinal = ordinal, .recorded = 1, .references = 2};
-    pthread_cond_init(&e->reached, NULL);
+    init_reached(e);
     lock();
     enqueue(find_stream(ordinal, behind), &(struct op){.kind = OP_RECORD, .event = e, .count = 1});
     enqueue(find_stream(ordinal, stream), &(struct op){.kind = OP_WAIT, .event = e, .count = 1});
