@@ -2,12 +2,12 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 
+from lib import Killer
 from same_bytes import YOLOPACK, contents
 
 MOMENTS = 40
@@ -94,25 +94,22 @@ def check_kill():
     copy_tree_with_links("first.ypk", "night.ypk")
     start = time.monotonic()
     subprocess.run(APPEND, check=True, stdout=subprocess.DEVNULL)
-    whole_run, new = time.monotonic() - start, contents("night.ypk")
-    killed = resumed = 0
-    for moment in range(MOMENTS):
+    killer, new = Killer(1.1 * (time.monotonic() - start)), contents("night.ypk")
+    resumed = 0
+    while killer.runs < MOMENTS or killer.killed <= MOMENTS // 2 or resumed <= 3:
+        assert killer.runs < 10 * MOMENTS, f"{killer.killed} killed, {resumed} left shards: not spread over the run"
         copy_tree_with_links("first.ypk", "night.ypk")
-        process = subprocess.Popen(APPEND, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(whole_run * 1.1 * moment / MOMENTS)
-        process.send_signal(signal.SIGKILL)
-        killed += process.wait() == -signal.SIGKILL
+        moment = killer.run(*APPEND)
         now = contents("night.ypk")
-        assert now in (old, new), f"moment {moment}: neither the older pack nor the new one"
+        assert now in (old, new), f"after {moment:.3f} s: neither the older pack nor the new one"
         run("verify", "night.ypk", "-q")
         parts = os.listdir("night.ypk.partial") if os.path.isdir("night.ypk.partial") else []
         resumed += any(name.endswith(".part") for name in parts)
         again = subprocess.run([*APPEND, "--resume"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert again.returncode == 0, again.stderr
-        assert contents("night.ypk") == new, f"moment {moment}: --resume gives other bytes"
-    print(f"{killed} of {MOMENTS} appends were killed before their end, {resumed} left shards to go on from; one takes "
-          f"{whole_run:.3f} s")
-    assert killed > MOMENTS // 2 and resumed > 3
+        assert contents("night.ypk") == new, f"after {moment:.3f} s: --resume gives other bytes"
+    print(f"{killer.killed} of {killer.runs} appends were killed before their end, {resumed} left shards to go on from; one "
+          f"takes {killer.seconds:.3f} s")
 
 
 def main():

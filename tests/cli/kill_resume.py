@@ -1,26 +1,18 @@
 """Killed at moments spread over a run: the older pack stays whole, and --resume ends with the bytes of an unbroken run."""
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 
+from lib import Killer
 from same_bytes import YOLOPACK, contents
 
 KILLS = 50
-ATTEMPTS = 200
+RESUMED = 10
+ATTEMPTS = 500
 PACK = [YOLOPACK, "pack", "night", "-o", "night.ypk", "--shard-size", "2M", "--quiet"]
-
-
-def spread(n):
-    """0, 1/2, 1/4, 3/4, 1/8, …: any number of first members is spread evenly over [0, 1)."""
-    value, step = 0.0, 0.5
-    while n:
-        value += step * (n % 2)
-        n, step = n // 2, step / 2
-    return value
 
 
 def quietly(*command):
@@ -36,28 +28,16 @@ def main():
 
         start = time.monotonic()
         assert quietly(*PACK).returncode == 0
-        whole_run = time.monotonic() - start
+        killer = Killer(time.monotonic() - start)
         unbroken, old = contents("night.ypk"), contents("old.ypk")
 
-        killed = finished = resumed = 0
-        for attempt in range(ATTEMPTS):
-            if killed >= KILLS:
-                break
-            moment = spread(attempt) * whole_run
+        resumed = 0
+        while killer.killed < KILLS or resumed < RESUMED:
+            assert killer.runs < ATTEMPTS, f"{killer.killed} killed, {resumed} resumed: not spread over the run"
             shutil.rmtree("night.ypk", ignore_errors=True)
             shutil.rmtree("night.ypk.partial", ignore_errors=True)
             shutil.copytree("old.ypk", "night.ypk")
-            start = time.monotonic()
-            run = subprocess.Popen(PACK, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            try:
-                run.wait(moment)
-                whole_run = min(whole_run, time.monotonic() - start)  # the machine is less busy than it was
-            except subprocess.TimeoutExpired:
-                pass
-            run.send_signal(signal.SIGKILL)
-            run.wait()
-            killed += run.returncode == -signal.SIGKILL
-            finished += run.returncode == 0
+            moment = killer.run(*PACK)
 
             now = contents("night.ypk")
             assert now in (old, unbroken), f"after {moment:.3f} s: neither the older pack nor the new one"
@@ -71,8 +51,8 @@ def main():
             assert again.returncode == 0, again.stderr
             assert contents("night.ypk") == unbroken, f"after {moment:.3f} s: --resume gives other bytes"
             assert not os.path.exists("night.ypk.partial")
-        print(f"{killed} killed, {finished} already done; {resumed} had sealed shards to go on from; a run takes {whole_run:.2f} s")
-        assert killed >= KILLS and resumed >= 10, "the moments were not spread over the run"
+        print(f"{killer.killed} killed, {killer.runs - killer.killed} already done; {resumed} had sealed shards to go on from; "
+              f"a run takes {killer.seconds:.2f} s")
 
 
 if __name__ == "__main__":

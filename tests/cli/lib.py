@@ -3,9 +3,11 @@ import contextlib
 import ctypes
 import json
 import os
+import signal
 import struct
 import subprocess
 import tempfile
+import time
 import zlib
 
 YOLOPACK = os.environ["YOLOPACK"]
@@ -91,7 +93,7 @@ def run_cases(cases):
 
 def command(*arguments, code=0, **options):
     """Runs the command and returns (stdout, stderr) after comparing its exit code."""
-    run = subprocess.run([YOLOPACK, *arguments], capture_output=True, stdin=subprocess.DEVNULL, timeout=120, **options)
+    run = subprocess.run([YOLOPACK, *arguments], capture_output=True, stdin=subprocess.DEVNULL, timeout=600, **options)
     out, err = run.stdout.decode(), run.stderr.decode()
     assert run.returncode == code, f"exit code {run.returncode}, expected {code}: {arguments}\n{out}\n{err}"
     return out, err
@@ -119,6 +121,38 @@ def report(out):
 def found(out, rule):
     """(path, line, column, value) of the rows of one rule."""
     return [(r["path"], int(r["line"]), int(r["column"]), r["value"]) for r in report(out) if r["rule"] == rule]
+
+
+# ---- kill -9 ----
+
+def spread(n):
+    """0, 1/2, 1/4, 3/4, 1/8, …: any number of first members is spread evenly over [0, 1)."""
+    value, step = 0.0, 0.5
+    while n:
+        value += step * (n % 2)
+        n, step = n // 2, step / 2
+    return value
+
+
+class Killer:
+    """Kills runs at moments spread over all of a run, `seconds` long at first, as the machine gets busier and idler."""
+
+    def __init__(self, seconds):
+        self.seconds, self.runs, self.killed = seconds, 0, 0
+
+    def run(self, *arguments):
+        """Runs the command to the next moment; how long that was."""
+        moment = spread(self.runs) * self.seconds
+        process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(moment)
+        process.send_signal(signal.SIGKILL)
+        self.runs += 1
+        if process.wait() == -signal.SIGKILL:
+            self.killed += 1
+            self.seconds *= 1.05
+        else:
+            self.seconds = max(moment, self.seconds / 2)
+        return moment
 
 
 # ---- the library ----

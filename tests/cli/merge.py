@@ -2,12 +2,12 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 
+from lib import Killer
 from same_bytes import YOLOPACK, contents
 
 MOMENTS = 40
@@ -104,23 +104,19 @@ def check_other_file_system(parts):
 def check_kill(parts, new):
     run("synth", "old", "--pairs", "8", "--size", "96x64", "-q")
     run("pack", "old", "-o", "old.ypk", "-q")
-    old, killed = contents("old.ypk"), 0
+    old = contents("old.ypk")
     start = time.monotonic()
     merge("night.ypk", *parts)
-    whole_run = time.monotonic() - start
-    for moment in range(MOMENTS):
+    killer = Killer(1.1 * (time.monotonic() - start))
+    while killer.runs < MOMENTS or killer.killed <= MOMENTS // 2:
+        assert killer.runs < 10 * MOMENTS, f"{killer.killed} killed: not spread over the run"
         shutil.rmtree("night.ypk", ignore_errors=True)
         shutil.copytree("old.ypk", "night.ypk")
-        process = subprocess.Popen([YOLOPACK, "merge", *parts, "-o", "night.ypk"], stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
-        time.sleep(whole_run * 1.1 * moment / MOMENTS)
-        process.send_signal(signal.SIGKILL)
-        killed += process.wait() == -signal.SIGKILL
-        assert contents("night.ypk") in (old, new), f"moment {moment}: neither the older pack nor the new one"
+        moment = killer.run(YOLOPACK, "merge", *parts, "-o", "night.ypk")
+        assert contents("night.ypk") in (old, new), f"after {moment:.3f} s: neither the older pack nor the new one"
         merge("night.ypk", *parts)
-        assert contents("night.ypk") == new and not os.path.exists("night.ypk.partial"), f"moment {moment}"
-    print(f"{killed} of {MOMENTS} merges were killed before their end; one takes {whole_run:.3f} s")
-    assert killed > MOMENTS // 2
+        assert contents("night.ypk") == new and not os.path.exists("night.ypk.partial"), f"after {moment:.3f} s"
+    print(f"{killer.killed} of {killer.runs} merges were killed before their end; one takes {killer.seconds:.3f} s")
 
 
 def main():
