@@ -253,7 +253,7 @@ void __lsan_do_leak_check(void) __attribute__((weak));
 int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 
 /* A run that stands still is ended by SIGALRM; its last line says where. */
-#define FAULT_RUN_SECONDS 60
+#define FAULT_RUN_SECONDS 300
 
 static inline unsigned long fault_once(const struct fault_run *r, unsigned long n, bool onwards) {
     struct error error = {0};

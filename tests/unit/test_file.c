@@ -60,7 +60,7 @@ Test(file, read_refuses_what_is_over_the_limit) {
     cr_assert_null(b.data);
 }
 
-Test(file, read_refuses_what_is_no_regular_file, .timeout = 10) {
+Test(file, read_refuses_what_is_no_regular_file, .timeout = 60) {
     struct bytes b = {0};
     cr_assert_eq(mkfifo(home_path("fifo"), 0644), 0);
     cr_assert_eq(file_read(&b, AT_FDCWD, home_path("fifo"), 100, &error), ERR_INPUT);
@@ -93,7 +93,7 @@ static void *grow(void *arg) {
 }
 
 /* Either the file as it was at one moment, or an error that says so: never a part of a file as if it were whole. */
-Test(file, read_of_a_file_that_changes, .timeout = 60) {
+Test(file, read_of_a_file_that_changes, .timeout = 300) {
     struct growing g = {0};
     put("log", "");
     snprintf(g.path, sizeof g.path, "%s", home_path("log"));
