@@ -99,7 +99,7 @@ static int work(const ypk_dataset *dataset) {
     return growth > GROWTH_LIMIT_KB || !touched;
 }
 
-Test(dataset_memory, case_07_a_million_samples_in_eight_workers, .timeout = 600) {
+Test(dataset_memory, case_07_a_million_samples_in_eight_workers) {
     char directory[TINY_PATH_BYTES];
     pid_t workers[WORKERS];
     ypk_dataset *dataset;

@@ -384,7 +384,7 @@ static void same_as_host(struct device *device, struct device_convert what) {
     free(got - GUARD);
 }
 
-Test(device_cuda, kernels_give_the_bytes_of_the_host, .timeout = 300) {
+Test(device_cuda, kernels_give_the_bytes_of_the_host) {
     static const uint32_t channels[][2] = {{1, 1}, {3, 3}, {4, 4}, {4, 6}, {1, 3}};
     static const uint32_t sizes[][2] = {{96, 64}, {8, 2}, {64, 33}, {7, 5}};
     struct device *device;

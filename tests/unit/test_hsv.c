@@ -84,7 +84,7 @@ static void compare_all_greens_and_blues(uint8_t red, const struct hsv_gains *ga
 }
 
 /* All 2^24 colours as they are: every hue and saturation that can be. Some planes of them with the extreme gains. */
-Test(hsv, every_level_gives_the_same_bytes, .timeout = 240) {
+Test(hsv, every_level_gives_the_same_bytes) {
     const int32_t one = 1 << 20;
     const int32_t draws[][3] = {{0, 0, 0},
                                 {5243, 300000, -200000},
@@ -104,7 +104,7 @@ Test(hsv, every_level_gives_the_same_bytes, .timeout = 240) {
 
 /* Every hue with every saturation and value: 255 times the gains. Where the exact result is an integer, the order of
  * rounding decides, and it must be the same. */
-Test(hsv, every_level_comes_back_the_same, .timeout = 240) {
+Test(hsv, every_level_comes_back_the_same) {
     enum { HUES = 180, COUNT = 192 }; /* whole steps of every level */
     uint8_t plane[3][COUNT];
     for (int i = 0; i < COUNT; i++) {

@@ -158,7 +158,7 @@ Test(loader, same_bytes_while_workers_and_slots_come_and_go) {
     }
 }
 
-/* Takes batches until there are as many; the test's time is the limit. Said again and again, since the automatic mode looks
+/* Takes batches until there are as many; tests/run sets the limit. Said again and again, since the automatic mode looks
  * for itself every half a second, on a slow machine in the middle of this. */
 static ypk_loader_stats aim_until(ypk_loader *loader, uint32_t workers, uint32_t slots) {
     ypk_loader_stats stats;
@@ -173,7 +173,7 @@ static ypk_loader_stats aim_until(ypk_loader *loader, uint32_t workers, uint32_t
     return stats;
 }
 
-Test(loader, what_is_parked_gives_its_memory_back_and_can_be_had_again, .timeout = 300) {
+Test(loader, what_is_parked_gives_its_memory_back_and_can_be_had_again) {
     ypk_loader_options o = small_options();
     o.epochs = o.close_mosaic = 0;
     o.workers = 0;
@@ -201,7 +201,7 @@ static rlim_t address_space(void) {
     return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
 }
 
-Test(loader, an_addition_that_fails_is_not_made, .timeout = 300) {
+Test(loader, an_addition_that_fails_is_not_made) {
 #if defined(__SANITIZE_ADDRESS__)
     cr_skip("a sanitizer needs its own address space");
 #endif

@@ -147,7 +147,7 @@ Test(warp, axis_follows_the_definition) {
     }
 }
 
-Test(warp, every_level_gives_the_same_bytes, .timeout = 240) {
+Test(warp, every_level_gives_the_same_bytes) {
     uint32_t state = 3;
     for (int round = 0; round < 400; round++) {
         struct warp_source source;
