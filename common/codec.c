@@ -11,6 +11,8 @@ struct codec {
     ZSTD_DCtx *unpacker; /* both made when first needed */
     ZSTD_CCtx *packer;
     struct bytes planes; /* scratch: a planar picture before packing or after unpacking */
+    uint8_t *lent;       /* instead, for unpacking, where it suffices */
+    size_t lent_size;
 };
 
 /* What a payload is to become: decoders get this as it was asked for. */
@@ -110,17 +112,20 @@ int codec_encode_raw(struct codec *codec, struct bytes *out, const struct pixels
 
 /* ---- zstd: one frame of the raw form, its content size in the header, no checksum (the payload has a hash) ---------- */
 
-/* One frame of exactly `expected` bytes into codec->planes, which gets room for `more` behind them. */
-static int unpack_frame(struct codec *codec, struct span payload, size_t expected, size_t more, struct error *error) {
+/* One frame of exactly `expected` bytes to *out, with room for `more` behind them. */
+static int unpack_frame(struct codec *codec, uint8_t **out, struct span payload, size_t expected, size_t more,
+                        struct error *error) {
     unsigned long long content = ZSTD_getFrameContentSize(payload.data, payload.size);
 
     if (content != expected || ZSTD_findFrameCompressedSize(payload.data, payload.size) != payload.size)
         return error_set(error, ERR_CORRUPT, "zstd payload is not one frame of %zu bytes", expected);
     if (!codec->unpacker && !(codec->unpacker = ZSTD_createDCtx()))
         return out_of_memory(error, "zstd");
-    if (bytes_reserve(&codec->planes, expected + more) != 0)
+    bool fits = codec->lent_size >= expected + more;
+    if (!fits && bytes_reserve(&codec->planes, expected + more) != 0)
         return out_of_memory(error, "a raw picture");
-    size_t n = ZSTD_decompressDCtx(codec->unpacker, codec->planes.data, expected, payload.data, payload.size);
+    *out = fits ? codec->lent : codec->planes.data;
+    size_t n = ZSTD_decompressDCtx(codec->unpacker, *out, expected, payload.data, payload.size);
     if (ZSTD_isError(n))
         return error_set(error, ERR_CORRUPT, "zstd payload: %s", ZSTD_getErrorName(n));
     if (n != expected)
@@ -130,8 +135,9 @@ static int unpack_frame(struct codec *codec, struct span payload, size_t expecte
 
 static int unpack_zstd(struct codec *codec, const uint8_t **planes, const struct record_image *image,
                        struct span payload, struct error *error) {
-    int rc = unpack_frame(codec, payload, planar_bytes(image), 0, error);
-    *planes = codec->planes.data;
+    uint8_t *unpacked = NULL;
+    int rc = unpack_frame(codec, &unpacked, payload, planar_bytes(image), 0, error);
+    *planes = unpacked;
     return rc;
 }
 
@@ -234,12 +240,13 @@ static int decode_zstd16(struct codec *codec, const struct decode_task *task, st
     if (task->payload.size < RANGE_BYTES)
         return error_set(error, ERR_CORRUPT, "zstd16 payload of %zu bytes", task->payload.size);
     struct span frame = {task->payload.data + RANGE_BYTES, task->payload.size - RANGE_BYTES};
-    int rc = unpack_frame(codec, frame, 2 * count, row_bytes, error);
+    uint8_t *unpacked;
+    int rc = unpack_frame(codec, &unpacked, frame, 2 * count, row_bytes, error);
     if (rc != 0)
         return rc;
     uint32_t low = load_u16(task->payload.data), high = load_u16(task->payload.data + 2);
-    const uint8_t *low_bytes = codec->planes.data, *high_bytes = low_bytes + count;
-    uint16_t *row = (uint16_t *)(void *)(codec->planes.data + 2 * count); /* malloc'ed, and at an even place */
+    const uint8_t *low_bytes = unpacked, *high_bytes = low_bytes + count;
+    uint16_t *row = (uint16_t *)(void *)(unpacked + 2 * count); /* an even place */
     memset(row, 0, row_bytes);
     for (uint32_t y = 0; y < height; y++) {
         unfold_row(row, low_bytes + (size_t)y * width, high_bytes + (size_t)y * width, width, y == 0);
@@ -375,6 +382,11 @@ void codec_destroy(struct codec **out) {
     bytes_deinit(&codec->planes);
     free(codec);
     *out = NULL;
+}
+
+void codec_lend(struct codec *codec, uint8_t *memory, size_t size) {
+    codec->lent = memory;
+    codec->lent_size = size;
 }
 
 struct jpeg *codec_jpeg(struct codec *codec) {

@@ -17,6 +17,10 @@ void codec_destroy(struct codec **codec);
 /* The thread's JPEG handle, borrowed. */
 struct jpeg *codec_jpeg(struct codec *codec);
 
+/* Memory of the caller's, at an even address, that pictures are unpacked in where it suffices, instead of the codec's own;
+ * until it is taken back with `size` 0. */
+void codec_lend(struct codec *codec, uint8_t *memory, size_t size);
+
 /* Decodes the payload of one image as its record describes it. `channels` 3 or 1 is what the caller wants: gray is
  * replicated, colour becomes luma. out->data is the caller's (stride * height bytes), its size must be the image's.
  * ERR_CORRUPT if the payload does not decode to exactly that; the pixels are zeroed then. */
@@ -24,7 +28,7 @@ int codec_decode(struct codec *codec, const struct record_image *image, struct s
                  struct error *error);
 
 /* The planes of a payload that is stored as such (raw, or zstd of it): [count][height][width], borrowed from the payload
- * or from the codec until its next call. count is 0 (and the code 0) for a codec that has to be decoded (jpeg, zstd16). */
+ * or from the codec (what is lent to it) until its next call. count is 0 (and the code 0) for a codec that has to be decoded (jpeg, zstd16). */
 struct codec_planes {
     const uint8_t *plane[3];
     int count;

@@ -28,7 +28,7 @@ struct frame {
     const struct convert_rows *convert;
     hsv_row_fn *hsv_row;
     struct number_table tables[4]; /* R, G, B, IR */
-    struct bytes pixels;           /* a decoded picture before it is resized */
+    struct bytes pixels;           /* a decoded picture before it is resized, and what it is unpacked from */
     uint8_t *block;                /* [BLOCK_ROWS][3][row_bytes] */
     uint8_t *other;                /* [3][row_bytes]: a row of another layer */
     size_t row_bytes;
@@ -47,12 +47,14 @@ size_t frame_picture_bytes(const struct frame_options *options) {
     return align_up(planes * align_up(options->image_size, STRIDE_ALIGNMENT) * options->image_size + READ_SLACK, 4096);
 }
 
-/* The widest and the largest picture that has to be decoded. */
+/* The widest picture, and the memory for the largest, that has to be decoded: its pixels, or its planes; for counts of 16 bits
+ * pixels, and behind them the counts in bytes and one row of them. */
 static void source_limits(const struct ypk_dataset *dataset, const struct frame_options *options, int *width,
                           size_t *bytes) {
     const struct index_view *v = &dataset->index;
     size_t rgb = options->rgb ? (size_t)v->rgb_max_pixels * 3 : 0;
-    size_t ir = options->ir ? (size_t)v->ir_max_pixels : 0;
+    size_t counts = 2 * ((size_t)v->ir_max_pixels + v->ir_max_width) + STRIDE_ALIGNMENT;
+    size_t ir = options->ir ? (size_t)v->ir_max_pixels + counts : 0;
     int rgb_width = options->rgb ? v->rgb_max_width : 0, ir_width = options->ir ? v->ir_max_width : 0;
     *width = rgb_width > ir_width ? rgb_width : ir_width;
     *width = *width > 0 ? *width : 1;
@@ -63,7 +65,8 @@ size_t frame_scratch_bytes(const struct ypk_dataset *dataset, const struct frame
     int width;
     size_t bytes;
     source_limits(dataset, options, &width, &bytes);
-    return bytes + (BLOCK_ROWS + 1) * 3 * align_up(options->frame_side + READ_SLACK, STRIDE_ALIGNMENT) +
+    size_t record = dataset->reads ? dataset->index.max_record_bytes : 0;
+    return bytes + record + (BLOCK_ROWS + 1) * 3 * align_up(options->frame_side + READ_SLACK, STRIDE_ALIGNMENT) +
            (size_t)width * 32 + (size_t)options->canvas_side * 64 + jpeg_planes_scratch_bytes((uint32_t)width);
 }
 
@@ -156,6 +159,13 @@ static void fill_planes(struct picture_planes *out, struct size_px size, uint8_t
     share_plane(out);
 }
 
+/* Pictures are unpacked in the scratch, too, behind `used` bytes of it. */
+static void lend_scratch(struct frame *f, size_t used) {
+    size_t first = align_up(used, STRIDE_ALIGNMENT);
+    bool left = first < f->pixels.capacity;
+    codec_lend(decoder_codec(f->decoder), left ? f->pixels.data + first : NULL, left ? f->pixels.capacity - first : 0);
+}
+
 /* The smallest scale of the JPEG decoder that is not below the size wanted, of 1/4 and 1/8: at the others the library takes as
  * long as the whole picture does on its way to planes, or longer. */
 static int choose_eighths(const struct record_image *image, struct size_px size) {
@@ -174,6 +184,7 @@ static int decode_pixels(struct frame *f, struct pixels *out, const struct recor
         f->pixels.data,    0, jpeg_scaled_side(image->width, eighths), jpeg_scaled_side(image->height, eighths),
         (uint8_t)channels, 8};
     out->stride = (size_t)out->width * (size_t)channels;
+    lend_scratch(f, out->stride * out->height);
     if (eighths == 8) /* exactly, since where there are vector instructions its planes are, too */
         return codec_decode(codec, image, payload, out, error);
     int rc = jpeg_decode_fast(codec_jpeg(codec), payload, out, image->flags & IMAGE_GRAY, error);
@@ -268,6 +279,7 @@ static int load_image(struct frame *f, uint64_t sample, int modality, struct pic
         return rc;
     bool gray = modality == YPK_IR || image.channels == 1 || (image.flags & IMAGE_GRAY);
     int count = gray ? 1 : 3;
+    lend_scratch(f, 0);
     rc = codec_planes(decoder_codec(f->decoder), &stored, &image, payload, error);
     if (rc == 0 && stored.count > 0 && (!gray || stored.count == 1 || (image.flags & IMAGE_GRAY))) {
         lap(&f->times.decode, &mark);

@@ -262,7 +262,9 @@ typedef struct ypk_loader_options {
      * workers when cores are idle meanwhile (up to twice the cores: they wait for the storage), fewer when that suffices;
      * more batches (up to 8, or twice those at the start) when an uneven consumer or loader needs them. */
     uint32_t workers, prefetch;
-    uint64_t memory_limit; /* bytes for everything the loader holds in host memory, ever; 0: what is best for speed */
+    /* Bytes for everything the loader holds in host memory, ever; 0: what is best for speed. What libjpeg takes while it decodes
+     * a progressive JPEG (about 6 bytes a pixel, for each worker that is at one) comes on top of it. */
+    uint64_t memory_limit;
     /* Where batches are delivered: NULL or "cpu" (host memory), "cuda", "cuda:1", or "auto": "cuda" if there is one that can
      * be used, else host memory (ypk_loader_stats says which, and why). "host" goes the ways of a device with the host's own
      * memory, to test and to measure with. No other device is touched, and without this none. */

@@ -1,7 +1,7 @@
 /* Pictures from records: what they become does not depend on the machine, nor on how they were stored. */
 #include "tiny_pictures.h"
 
-#include "unit/tiny_pack.h"
+#include "picture_pack.h"
 
 #include "cpu.h"
 #include "yolopack.h"
@@ -26,64 +26,20 @@ enum { WIDTH = 150, HEIGHT = 100, PICTURES = 3 };
 static char directory[TINY_PATH_BYTES];
 static ypk_dataset *dataset;
 
-/* One RGB picture a sample. */
-static void make_pack(const struct bytes files[], int count) {
-    static const char *const names[] = {"train.index", NULL};
-    struct index_builder index = {.meta = {.task = TASK_DETECT,
-                                           .modalities = MODALITY_RGB,
-                                           .point_dims = 2,
-                                           .page_bytes = (uint32_t)sysconf(_SC_PAGESIZE),
-                                           .shard_prefix = "train"}};
-    struct bytes record = {0}, encoded = {0};
-    struct record headers[PICTURES];
-    uint64_t offsets[PICTURES];
-    struct shard_writer *writer;
-    struct index_shard sealed;
-    ypk_error error;
-    char path[TINY_PATH_BYTES];
-    tiny_directory(directory);
-    tiny_join(path, directory, "train-00000.lmdb");
-    CHECK(shard_writer_create(&writer, path, UINT64_C(16) << 20, NULL) == 0);
-    for (int i = 0; i < count; i++) {
-        headers[i] = (struct record){.sample_id = (uint64_t)i,
-                                     .rgb = {.payload_bytes = (uint32_t)files[i].size,
-                                             .codec = CODEC_JPEG,
-                                             .channels = 3,
-                                             .depth = 8,
-                                             .width = WIDTH,
-                                             .height = HEIGHT,
-                                             .source_width = WIDTH,
-                                             .source_height = HEIGHT,
-                                             .hash = XXH3_64bits(files[i].data, files[i].size)}};
-        record.size = 0;
-        tiny_pad(&record, RECORD_HEADER_BYTES);
-        CHECK(bytes_append(&record, files[i].data, files[i].size) == 0);
-        tiny_pad(&record, record_bytes((uint32_t)files[i].size, 0));
-        record_encode_header(record.data, &headers[i]);
-        CHECK(shard_writer_add(writer, (uint64_t)i, (struct span){record.data, record.size}, NULL) == 0);
-    }
-    CHECK(shard_writer_seal(&writer, &sealed, offsets, NULL) == 0);
-    CHECK(index_builder_add_shard(&index, &sealed, NULL) == 0);
-    for (int i = 0; i < count; i++)
-        tiny_add_row(&index, &headers[i], offsets[i], 0);
-    tiny_index(&encoded, &index);
-    tiny_write(directory, names[0], &encoded);
-    tiny_manifest(directory, names, 1);
-    bytes_deinit(&record);
-    bytes_deinit(&encoded);
-    index_builder_deinit(&index);
-    cr_assert_eq(ypk_dataset_open(&dataset, directory, NULL, &error), YPK_OK, "%s", error.message);
-}
-
 /* Kinds that are decoded in different ways: straight to planes, by the library, and without chroma to interpolate. */
 static void setup(void) {
     static const struct jpeg_recipe recipes[PICTURES] = {
         {.h = 2, .v = 2}, {.h = 2, .v = 2, .progressive = true}, {.h = 1}};
     struct pixels texture = make_texture(WIDTH, HEIGHT, 3, 8);
     struct bytes files[PICTURES];
-    for (int i = 0; i < PICTURES; i++)
+    struct record_image images[PICTURES];
+    ypk_error error;
+    for (int i = 0; i < PICTURES; i++) {
         files[i] = make_jpeg(&texture, 3, &recipes[i]);
-    make_pack(files, PICTURES);
+        images[i] = (struct record_image){.codec = CODEC_JPEG, .channels = 3, .width = WIDTH, .height = HEIGHT};
+    }
+    picture_pack_create(directory, images, files, PICTURES);
+    cr_assert_eq(ypk_dataset_open(&dataset, directory, NULL, &error), YPK_OK, "%s", error.message);
     for (int i = 0; i < PICTURES; i++)
         bytes_deinit(&files[i]);
     pixels_deinit(&texture);

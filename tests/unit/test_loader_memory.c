@@ -1,7 +1,10 @@
 /* What the loader allocates: all of it at the start, as much as it says, and nothing afterwards. */
 #include "count_allocations.h"
 
+#include "picture_pack.h"
 #include "tiny_loader.h"
+
+#include "codec.h"
 
 static void setup(void) {
     if (!COUNTS_ALLOCATIONS)
@@ -89,4 +92,49 @@ Test(loader_memory, what_is_allocated_is_what_it_says) {
         cr_assert(asked <= told * 1.02 + (1 << 17), "side %d: %lu bytes allocated, %.0f told", sides[i], asked, told);
         cr_assert(asked >= told * 0.9, "side %d: %lu bytes allocated, %.0f told", sides[i], asked, told);
     }
+}
+
+/* Large pictures, packed by zstd: read from a map or with pread, workers hold no more than is told. */
+Test(loader_memory, what_pictures_are_read_and_unpacked_in_is_told) {
+    enum { SIDE = 600, COUNT = 3 };
+    struct record_image images[COUNT];
+    struct bytes payloads[COUNT] = {{0}};
+    char directory[TINY_PATH_BYTES];
+    struct codec *codec;
+    cr_assert_eq(codec_create(&codec, NULL), 0);
+    for (int i = 0; i < COUNT; i++) {
+        struct pixels p;
+        uint64_t random = (uint64_t)i;
+        cr_assert_eq(pixels_init(&p, SIDE, SIDE, 3, 8, NULL), 0);
+        for (size_t k = 0; k < p.stride * SIDE; k++)
+            p.data[k] = (uint8_t)tiny_random(&random);
+        cr_assert_eq(codec_encode_zstd(codec, &payloads[i], &p, 1, NULL), 0);
+        images[i] = (struct record_image){.codec = CODEC_ZSTD, .channels = 3, .width = SIDE, .height = SIDE};
+        pixels_deinit(&p);
+    }
+    codec_destroy(&codec);
+    picture_pack_create(directory, images, payloads, COUNT);
+    for (int io = YPK_IO_MMAP; io <= YPK_IO_PREAD; io++) {
+        const ypk_dataset_options how = {.size = sizeof how, .io = io};
+        ypk_loader_options o = endless_options();
+        ypk_dataset *pictures;
+        ypk_loader *loader;
+        ypk_loader_stats s;
+        ypk_error error;
+        o.mosaic = 0;
+        cr_assert_eq(ypk_dataset_open(&pictures, directory, &how, &error), YPK_OK, "%s", error.message);
+        count_from_zero();
+        cr_assert_eq(ypk_loader_create(&loader, pictures, &o, &error), YPK_OK, "%s", error.message);
+        take(loader, 50);
+        atomic_store(&allocation_count.on, false);
+        ypk_loader_get_stats(loader, &s);
+        ypk_loader_destroy(&loader);
+        ypk_dataset_close(&pictures);
+        unsigned long asked = atomic_load(&allocation_count.bytes);
+        double told = (double)(s.slot_bytes + s.window_bytes + s.scratch_bytes);
+        cr_assert(asked <= told * 1.02 + (1 << 20), "io %d: %lu bytes allocated, %.0f told", io, asked, told);
+    }
+    for (int i = 0; i < COUNT; i++)
+        bytes_deinit(&payloads[i]);
+    cr_assert_eq(dir_remove_all(directory, NULL), 0);
 }
