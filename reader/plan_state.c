@@ -120,6 +120,9 @@ static bool same(const char *a, int a_size, const char *b, int b_size) {
 /* A decimal integer of at most 18 digits. */
 static bool parse_position(const struct line *line, int64_t *out) {
     int64_t value = 0;
+    if (line->value_size < 1 || line->value_size > 18) {
+        return false;
+    }
     for (int i = 0; i < line->value_size; i++) {
         if (line->value[i] < '0' || line->value[i] > '9') {
             return false;
@@ -127,7 +130,7 @@ static bool parse_position(const struct line *line, int64_t *out) {
         value = value * 10 + (line->value[i] - '0');
     }
     *out = value;
-    return line->value_size > 0 && line->value_size <= 18;
+    return true;
 }
 
 static int compare_lines(const char *theirs, const char *theirs_end, const char *ours, const char *ours_end,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 static struct plan_options options_for(uint64_t sample_count, uint32_t batch) {
     struct plan_options o;
@@ -938,6 +939,12 @@ Test(plan, a_damaged_state_is_refused) {
         }
     }
     plan_state_encode(plan, 121, text); /* in the middle of a batch */
+    cr_assert_eq(plan_state_decode(plan, text, strlen(text), &position, NULL), ERR_CORRUPT);
+    plan_state_encode(plan, INT64_MAX, text); /* and one more, which no integer holds, with the right hash */
+    char *check = strstr(text, "check ");
+    strchr(strstr(text, "position "), '\n')[-1] = '8';
+    snprintf(check, sizeof text - (size_t)(check - text), "check %016llx\n",
+             (unsigned long long)XXH3_64bits(text, (size_t)(check - text)));
     cr_assert_eq(plan_state_decode(plan, text, strlen(text), &position, NULL), ERR_CORRUPT);
     cr_assert_eq(position, -7);
     plan_destroy(&plan);
