@@ -162,11 +162,11 @@ static int create(struct ypk_loader **out, const struct ypk_dataset *dataset, co
                   struct error *error) {
     const struct device_ops *ops;
     int ordinal;
-    if (options->size != sizeof *options) /* which is said before anything in it is believed */
-        return create_with(out, dataset, options, NULL, error);
-    if (options->device && strcmp(options->device, "auto") == 0)
+    int rc = loader_options_check_size(options, error);
+    if (rc == 0 && options->device && strcmp(options->device, "auto") == 0)
         return create_anywhere(out, dataset, options, error);
-    int rc = device_find(&ops, &ordinal, options->device, error);
+    if (rc == 0)
+        rc = device_find(&ops, &ordinal, options->device, error);
     return rc ? rc : loader_create_on(out, dataset, options, ops, ordinal, error);
 }
 

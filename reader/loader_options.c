@@ -21,11 +21,14 @@
 
 void ypk_loader_options_init(ypk_loader_options *options, size_t size) {
     struct plan_options plan;
-    if (!options || size != sizeof *options)
+    if (!options)
+        return;
+    memset(options, 0, size); /* a struct that is too small is refused with its size of 0 */
+    if (size < sizeof *options)
         return;
     plan_options_init(&plan);
     *options = (ypk_loader_options){
-        .size = sizeof *options,
+        .size = size,
         .batch = plan.batch,
         .world = 1,
         .epochs = plan.epochs,
@@ -50,6 +53,18 @@ void ypk_loader_options_init(ypk_loader_options *options, size_t size) {
         .multi_scale = plan.multi_scale,
         .mosaic_depth = plan.mosaic_depth,
     };
+}
+
+/* Knows the struct of this header, and larger ones of later headers whose further fields are not used. */
+int loader_options_check_size(const ypk_loader_options *options, struct error *error) {
+    if (options->size < sizeof *options)
+        return error_set(error, ERR_ARGUMENT, "options.size is %zu, expected %zu: call ypk_loader_options_init()",
+                         options->size, sizeof *options);
+    for (size_t i = sizeof *options; i < options->size; i++)
+        if (((const uint8_t *)options)[i])
+            return error_set(error, ERR_ARGUMENT, "the options (%zu bytes) use a field that this library does not know",
+                             options->size);
+    return 0;
 }
 
 static int wrong(struct error *error, const char *option, int value, const char *right) {
@@ -340,12 +355,12 @@ static int plan_memory(struct loader_config *c, const struct ypk_dataset *datase
 int loader_config_init(struct loader_config *out, const struct ypk_dataset *dataset, const ypk_loader_options *options,
                        bool device, struct error *error) {
     *out = (struct loader_config){0};
-    if (options->size != sizeof *options)
-        return error_set(error, ERR_ARGUMENT, "options.size is %zu, expected %zu: call ypk_loader_options_init()",
-                         options->size, sizeof *options);
+    int rc = loader_options_check_size(options, error);
+    if (rc != 0)
+        return rc;
     out->options = *options;
     out->options.flip_index = NULL; /* until it is copied: what is freed is our own */
-    int rc = check_choices(options, error);
+    rc = check_choices(options, error);
     if (rc == 0)
         rc = choose_channels(&out->layout, options, &dataset->index, error);
     if (rc == 0)

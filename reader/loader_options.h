@@ -44,6 +44,9 @@ struct loader_config {
     struct loader_memory memory;
 };
 
+/* ERR_ARGUMENT when the struct is not one that this library knows: before anything in it is believed. */
+int loader_options_check_size(const ypk_loader_options *options, struct error *error);
+
 /* With `device`, batches go to one. ERR_ARGUMENT names the option, its value and what is right. */
 int loader_config_init(struct loader_config *out, const struct ypk_dataset *dataset, const ypk_loader_options *options,
                        bool device, struct error *error);

@@ -684,3 +684,23 @@ Test(loader, dlpack_keeps_the_memory_until_both_let_go) {
     m->deleter(m);
     ypk_loader_destroy(&loader);
 }
+
+Test(loader, options_of_a_later_header_are_taken_unless_it_uses_more) {
+    struct {
+        ypk_loader_options known;
+        uint64_t later;
+    } o;
+    ypk_loader *loader;
+    ypk_error error;
+    memset(&o, 0xff, sizeof o);
+    ypk_loader_options_init(&o.known, sizeof o);
+    o.known.image_size = SIDE;
+    cr_assert_eq(ypk_loader_create(&loader, dataset, &o.known, &error), YPK_OK, "%s", error.message);
+    ypk_loader_destroy(&loader);
+    o.later = 1;
+    cr_assert_eq(ypk_loader_create(&loader, dataset, &o.known, &error), YPK_E_ARGUMENT);
+    cr_assert(strstr(error.message, "does not know"), "%s", error.message);
+    ypk_loader_options_init(&o.known, sizeof o.known - 1);
+    cr_assert_eq(ypk_loader_create(&loader, dataset, &o.known, &error), YPK_E_ARGUMENT);
+    cr_assert(strstr(error.message, "size"), "%s", error.message);
+}
