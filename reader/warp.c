@@ -136,7 +136,7 @@ void warp_destroy(struct warp **warp) {
 
 /* So far out that two of them cannot add up to something inside a canvas, nor overflow. */
 static int32_t affine_int(double v) {
-    const double limit = 1 << 30;
+    const double limit = (1 << 30) - AFFINE_ONE;
     v = v > -limit ? v : -limit; /* not-a-number too */
     return nearest_int(v < limit ? v : limit);
 }

@@ -187,6 +187,7 @@ Test(warp, hostile_matrices_are_harmless) {
         {1e-9, 0, 0, 0, 1e-9, 0, 0, 0, 1},
         {1e9, 0, 0, 0, 1e9, 0, 0, 0, 1},
         {1, 0, 1e12, 0, 1, -1e12, 0, 0, 1},
+        {1, 1, -1000, 1, 1.000001, 1000, 0, 0, 1}, /* positions of column and row are both as large as can be */
         {1, 2, 1e300, 3, 4, -1e300, 1e300, 1, 1},
         {INFINITY, 0, 0, 0, 1, 0, 0, 0, 1},
         {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN},
