@@ -29,7 +29,8 @@ static const double memory_is_near = 0.8; /* of what is free */
 
 struct tune {
     struct loader_args loader;
-    int64_t seconds, step_ms;
+    int64_t seconds;
+    double step_ms;
     const char *plot;
     bool json, quiet;
     const char *pack, *noun;
@@ -157,8 +158,7 @@ static void print_result(const struct tune *t) {
     output_label(stdout, STYLE_GOOD, "use");
     printf("--workers %u --prefetch %u: ", r->workers, r->prefetch);
     if (t->step_ms > 0 && tune_wait_ratio(r) * 100 <= TUNE_WAIT_PERCENT)
-        printf("the least memory with which a step of %lld ms waits no more than %d %%\n", (long long)t->step_ms,
-               TUNE_WAIT_PERCENT);
+        printf("the least memory with which a step of %g ms waits no more than %d %%\n", t->step_ms, TUNE_WAIT_PERCENT);
     else
         printf("the least memory within %d %% of the best rate, %.1f %s/s\n", TUNE_NEAR_BEST_PERCENT, best, t->noun);
     if (t->loader.device) {
@@ -189,9 +189,9 @@ static json_t *result_json(const struct tune *t) {
     json_t *settings = json_array();
     for (size_t i = 0; i < t->count; i++)
         json_array_append_new(settings, setting_json(t, i));
-    return json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "pack", output_json_name(t->pack), "device",
+    return json_pack("{s:o, s:s, s:I, s:I, s:f, s:I, s:o, s:o, s:o}", "pack", output_json_name(t->pack), "device",
                      t->device, "batch", (json_int_t)t->loader.batch, "image_size", (json_int_t)t->loader.image_size,
-                     "step_ms", (json_int_t)t->step_ms, "memory_free_bytes",
+                     "step_ms", t->step_ms, "memory_free_bytes",
                      (json_int_t)(t->room.free_bytes > INT64_MAX ? INT64_MAX : t->room.free_bytes), "recommended",
                      setting_json(t, t->recommended), "automatic", setting_json(t, t->count - 1), "settings", settings);
 }
@@ -209,7 +209,7 @@ static int write_plot(const struct tune *t, struct error *error) {
         points[count++] = (struct tune_point){s->workers, s->prefetch, s->rate};
     }
     if (t->step_ms > 0)
-        snprintf(step, sizeof step, "a step of %lld ms", (long long)t->step_ms);
+        snprintf(step, sizeof step, "a step of %g ms", t->step_ms);
     snprintf(title, sizeof title, "%s and prefetch %u suffice: %.0f %s/s in %s",
              text_counted(r->workers, "worker").text, r->prefetch, r->rate, t->noun, text_bytes(r->memory_bytes).text);
     const char *slash = strrchr(t->pack, '/');
@@ -220,7 +220,7 @@ static int write_plot(const struct tune *t, struct error *error) {
         .title = title,
         .subtitle = subtitle,
         .noun = t->noun,
-        .wanted_rate = t->step_ms > 0 ? 1e3 * (double)t->loader.batch / (double)t->step_ms : 0,
+        .wanted_rate = t->step_ms > 0 ? 1e3 * (double)t->loader.batch / t->step_ms : 0,
         .points = points,
         .point_count = count,
         .recommended = recommended,
@@ -278,7 +278,7 @@ int cmd_tune(int argc, char **argv) {
     int exit_code;
     loader_args_init(&t.loader);
     const struct args_option own[] = {
-        {"step-ms", 0, ARGS_INTEGER, "N", "the training step's length, ms (0: as fast as batches come)", &t.step_ms, 0,
+        {"step-ms", 0, ARGS_NUMBER, "T", "the training step's length, ms (0: as fast as batches come)", &t.step_ms, 0,
          60000},
         {"seconds", 't', ARGS_INTEGER, "N", "how long to measure each setting", &t.seconds, 1, 600},
         {"plot", 0, ARGS_TEXT, "FILE.svg", "draw the rates, too", &t.plot, 0, 0},

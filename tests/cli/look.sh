@@ -116,6 +116,8 @@ expect 0 "$YOLOPACK" bench "$pack" --batch 4 --imgsz 128 --seconds 1 --drop-behi
 json 'd["resident_bytes"]["anonymous"] > 0 and set(d["resident_bytes"]) == {"anonymous", "file", "shared"}'
 expect 0 "$YOLOPACK" bench "$pack" --batch 4 --imgsz 128 --seconds 1 --step-ms 7.5
 says out "at 7.5 ms a step"
+expect 0 "$YOLOPACK" tune "$pack" --batch 4 --imgsz 128 --seconds 1 -w 1 --prefetch 1 -q --json --step-ms 7.5
+json 'd["step_ms"] == 7.5'
 expect 2 "$YOLOPACK" bench "$pack" --step-ms 7,5
 says err "--step-ms 7,5: it takes a number from 0 to 60000"
 expect 2 "$YOLOPACK" bench "$pack" --batch 4 --imgsz 128 --seconds 1 --augment degrees=200
