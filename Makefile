@@ -23,7 +23,7 @@ once = $(eval $(1) := $$(shell $(2)))$($(1))
 COMMON = error bytes file clock suggest record index index_check index_builder codec jpeg jpeg_decode jpeg_encode jpeg_transform \
          chroma baseline entropy huffman samples pixels exif cpu cpus cgroup memory staging
 COMMON_X86 = samples_avx2 samples_avx512
-PACKER = report arena scan data_yaml data_yaml_locate pair_rule pair_place pair_split pair_map \
+PACKER = report arena scan yaml_nodes data_yaml data_yaml_locate pair_rule pair_place pair_split pair_map \
          pair_match pair_label pair_hint pair_sample pair decimal label \
          source_image source_jpeg source_png $(SOURCE_TIFF) $(SOURCE_WEBP) $(SOURCE_BMP) normalise intake shard pipeline \
          publish manifest pack_manifest class_names select part pack_split packed append pack merge verify stray compare reindex \

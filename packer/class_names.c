@@ -3,6 +3,7 @@
 #include "suggest.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,24 +28,31 @@ static int refuse_name(const char *name, const struct string_list *names, struct
                      names->count);
 }
 
-/* The id that one entry of the list means. */
-static int find_class(uint32_t *out, const char *entry, const struct string_list *names, struct error *error) {
+static void set_bit(uint8_t out[CLASS_FILTER_BYTES], size_t id) {
+    out[id / 8] |= (uint8_t)(1u << id % 8);
+}
+
+/* Sets the bits of what one entry of the list means: an id, or all ids of a name. */
+static int add_classes(uint8_t out[CLASS_FILTER_BYTES], const char *entry, const struct string_list *names,
+                       struct error *error) {
     uint32_t limit = names->count > 0 ? (uint32_t)names->count : INDEX_CLASS_LIMIT;
     if (*entry == '\0')
         return error_set(error, ERR_INPUT, "--classes: an entry of the list is empty");
     if (entry[strspn(entry, "0123456789")] == '\0') {
         unsigned long id = strlen(entry) < 10 ? strtoul(entry, NULL, 10) : limit;
-        *out = (uint32_t)id;
-        return id < limit ? 0
-                          : error_set(error, ERR_INPUT, "--classes: there is no class %s: they go from 0 to %" PRIu32,
-                                      entry, limit - 1);
+        if (id >= limit)
+            return error_set(error, ERR_INPUT, "--classes: there is no class %s: they go from 0 to %" PRIu32, entry,
+                             limit - 1);
+        set_bit(out, id);
+        return 0;
     }
+    bool found = false;
     for (size_t i = 0; i < names->count; i++)
         if (strcmp(names->items[i], entry) == 0) {
-            *out = (uint32_t)i;
-            return 0;
+            set_bit(out, i);
+            found = true;
         }
-    return refuse_name(entry, names, error);
+    return found ? 0 : refuse_name(entry, names, error);
 }
 
 int class_filter_parse(uint8_t out[CLASS_FILTER_BYTES], const char *text, const struct string_list *names,
@@ -52,12 +60,8 @@ int class_filter_parse(uint8_t out[CLASS_FILTER_BYTES], const char *text, const 
     char *copy = strdup(text);
     int rc = copy ? 0 : error_set(error, ERR_MEMORY, "out of memory");
     memset(out, 0, CLASS_FILTER_BYTES);
-    for (char *rest = copy, *entry; rc == 0 && (entry = strsep(&rest, ",")) != NULL;) {
-        uint32_t id = 0;
-        rc = find_class(&id, entry, names, error);
-        if (rc == 0)
-            out[id / 8] |= (uint8_t)(1u << id % 8);
-    }
+    for (char *rest = copy, *entry; rc == 0 && (entry = strsep(&rest, ",")) != NULL;)
+        rc = add_classes(out, entry, names, error);
     free(copy);
     return rc;
 }

@@ -2,28 +2,27 @@
 
 #include "index.h"
 #include "report.h"
+#include "yaml_nodes.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <yaml.h>
 
-#define DEPTH_LIMIT 32
-#define KEY_LIMIT 1000
+#define KEY_LIMIT 1000u
+#define MERGE_LIMIT 1000u
+#define MERGE_DEPTH_LIMIT 32u
+#define REMARK_LIMIT 100u /* of one file */
 
 struct reader {
     struct data_yaml *out;
-    struct error *error;
-    const char *text; /* of the file, comments made harmless */
-    size_t size;
-    yaml_parser_t parser;
-    yaml_event_t event;      /* the last one, owned */
+    struct yaml_nodes nodes;
     struct string_list keys; /* of the top level, so far */
     long class_count;        /* `nc`; -1 while not given */
-    size_t class_count_line;
-    yaml_mark_t flip_index_mark;
+    const struct yaml_node *class_count_node, *flip_index_node;
+    char **class_names; /* by id, of a mapping */
+    size_t class_end;   /* one more than its largest id */
+    size_t merge_count;
 };
 
 void string_list_deinit(struct string_list *list) {
@@ -57,6 +56,11 @@ void data_yaml_deinit(struct data_yaml *yaml) {
     }
     string_list_deinit(&yaml->names);
     string_list_deinit(&yaml->unknown_keys);
+    for (size_t i = 0; i < yaml->remark_count; i++) {
+        free(yaml->remarks[i].value);
+        free(yaml->remarks[i].text);
+    }
+    free(yaml->remarks);
     free(yaml->file);
     free(yaml->path);
     free(yaml->base);
@@ -64,142 +68,50 @@ void data_yaml_deinit(struct data_yaml *yaml) {
     *yaml = (struct data_yaml){0};
 }
 
-/* ---- messages ---------------------------------------------------------------------------------------------------- */
+/* ---- remarks ----------------------------------------------------------------------------------------------------- */
 
-static int no_memory(struct reader *r) {
-    return error_set(r->error, ERR_MEMORY, "%s: out of memory", r->out->file);
-}
-
-/* "file:line:column: " and the rest. */
-static int fail(struct reader *r, yaml_mark_t mark, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static int fail(struct reader *r, yaml_mark_t mark, const char *format, ...) {
-    char text[ERROR_MESSAGE_BYTES];
+static int remark(struct reader *r, size_t line, const char *value, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+static int remark(struct reader *r, size_t line, const char *value, const char *format, ...) {
+    struct data_yaml *y = r->out;
+    struct data_yaml_remark *remarks = reallocarray(y->remarks, y->remark_count + 1, sizeof *remarks);
+    if (!remarks)
+        return yaml_no_memory(&r->nodes);
+    y->remarks = remarks;
+    struct data_yaml_remark *last = &remarks[y->remark_count];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    *last = (struct data_yaml_remark){.line = line, .value = strdup(value)};
+    if (!last->value || vasprintf(&last->text, format, arguments) < 0) {
+        free(last->value);
+        last = NULL;
+    }
     va_end(arguments);
-    return error_set(r->error, ERR_INPUT, "%s:%zu:%zu: %s", r->out->file, mark.line + 1, mark.column + 1, text);
+    y->remark_count += last != NULL;
+    return last ? 0 : yaml_no_memory(&r->nodes);
 }
 
-/* fail() about the scalar of the event: `format` has one %s, its text made printable. */
-static int fail_value(struct reader *r, const char *before, const char *after) {
-    struct span value = {r->event.data.scalar.value, r->event.data.scalar.length};
-    if (value.size > 60)
-        value.size = 60;
-    char *shown = report_printable(value);
-    if (!shown)
-        return no_memory(r);
-    int rc = fail(r, r->event.start_mark, "%s \"%s\"%s", before, shown, after);
-    free(shown);
-    return rc;
+/* ---- one value --------------------------------------------------------------------------------------------------- */
+
+static int expect_scalar(struct reader *r, const struct yaml_node *node, const char *key, const char *wanted) {
+    return yaml_is_scalar(node) ? 0 : yaml_fail(&r->nodes, node, "%s: expected %s", key, wanted);
 }
 
-static struct span line_text(const struct reader *r, size_t line) {
-    const char *at = r->text, *end = r->text + r->size;
-    for (; line > 0 && at < end; line--) {
-        const char *newline = memchr(at, '\n', (size_t)(end - at));
-        at = newline ? newline + 1 : end;
-    }
-    const char *stop = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
-    return (struct span){(const uint8_t *)at, (size_t)((stop ? stop : end) - at)};
-}
-
-static bool is_word(uint8_t c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-/* True for "0:a" and "nc:3": a key with no blank behind its colon. */
-static bool lacks_blank(struct span text) {
-    size_t i = 0;
-    while (i < text.size && (text.data[i] == ' ' || text.data[i] == '-'))
-        i++;
-    size_t start = i;
-    while (i < text.size && is_word(text.data[i]))
-        i++;
-    return i > start && i + 1 < text.size && text.data[i] == ':' && text.data[i + 1] > ' ' && text.data[i + 1] != '/' &&
-           text.data[i + 1] != '\\';
-}
-
-static bool is_indented_by_tab(struct span text) {
-    size_t i = 0;
-    while (i < text.size && text.data[i] == ' ')
-        i++;
-    return i < text.size && text.data[i] == '\t';
-}
-
-/* What libyaml complains about, with the remedy for the two faults that people make. */
-static int fail_syntax(struct reader *r) {
-    const yaml_parser_t *p = &r->parser;
-    if (p->error == YAML_MEMORY_ERROR)
-        return no_memory(r);
-    if (p->error == YAML_READER_ERROR)
-        return error_set(r->error, ERR_INPUT, "%s: byte %zu: %s (save it as UTF-8 text)", r->out->file,
-                         p->problem_offset, p->problem);
-    size_t lines[] = {p->problem_mark.line, p->context ? p->context_mark.line : p->problem_mark.line,
-                      p->problem_mark.line > 0 ? p->problem_mark.line - 1 : 0};
-    for (int i = 0; i < 3; i++) {
-        yaml_mark_t mark = {.line = lines[i]};
-        if (is_indented_by_tab(line_text(r, lines[i])))
-            return fail(r, mark, "a tab in the indentation: use blanks");
-        if (lacks_blank(line_text(r, lines[i])))
-            return fail(r, mark, "no blank after the colon: write \"key: value\"");
-    }
-    return fail(r, p->problem_mark, "%s%s%s", p->context ? p->context : "", p->context ? ", " : "", p->problem);
-}
-
-/* ---- events ------------------------------------------------------------------------------------------------------ */
-
-static int next(struct reader *r) {
-    yaml_event_delete(&r->event);
-    return yaml_parser_parse(&r->parser, &r->event) ? 0 : fail_syntax(r);
-}
-
-static bool is_null(const yaml_event_t *event) {
-    const char *text = (const char *)event->data.scalar.value;
-    return event->type == YAML_SCALAR_EVENT && event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
-           (*text == '\0' || strcmp(text, "~") == 0 || strcasecmp(text, "null") == 0);
-}
-
-/* Passes over the value whose first event is the current one. */
-static int skip_value(struct reader *r) {
-    int depth = 0;
-    for (;;) {
-        yaml_event_type_t type = r->event.type;
-        depth += type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT;
-        depth -= type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT;
-        if (depth == 0)
-            return 0;
-        if (depth > DEPTH_LIMIT)
-            return fail(r, r->event.start_mark, "more than %d levels deep", DEPTH_LIMIT);
-        int rc = next(r);
-        if (rc != 0)
-            return rc;
-    }
-}
-
-/* Checks that the event is a scalar. */
-static int expect_scalar(struct reader *r, const char *key, const char *wanted) {
-    if (r->event.type == YAML_SCALAR_EVENT)
-        return 0;
-    if (r->event.type == YAML_ALIAS_EVENT)
-        return fail(r, r->event.start_mark, "%s: aliases (*name) are not read: write the value out", key);
-    return fail(r, r->event.start_mark, "%s: expected %s", key, wanted);
-}
-
-static int read_text(struct reader *r, const char *key, char **out) {
-    int rc = expect_scalar(r, key, "one value");
-    if (rc != 0 || is_null(&r->event))
+/* Text of a value; NULL stays for one that is empty. */
+static int read_text(struct reader *r, const struct yaml_node *node, const char *key, char **out) {
+    int rc = expect_scalar(r, node, key, "one value");
+    if (rc != 0 || yaml_is_null(node))
         return rc;
-    *out = strdup((const char *)r->event.data.scalar.value);
-    return *out ? 0 : no_memory(r);
+    *out = strdup((const char *)yaml_text(node).data);
+    return *out ? 0 : yaml_no_memory(&r->nodes);
 }
 
 /* A whole decimal number from 0 to `limit`. */
-static int read_number(struct reader *r, const char *key, long limit, long *out) {
-    int rc = expect_scalar(r, key, "a number");
+static int read_number(struct reader *r, const struct yaml_node *node, const char *key, long limit, long *out) {
+    int rc = expect_scalar(r, node, key, "a number");
     if (rc != 0)
         return rc;
-    const char *text = (const char *)r->event.data.scalar.value;
+    const char *text = (const char *)yaml_text(node).data;
     long value = 0;
     const char *c = text;
     for (; *c >= '0' && *c <= '9' && value <= limit; c++)
@@ -208,163 +120,284 @@ static int read_number(struct reader *r, const char *key, long limit, long *out)
         char before[128], after[64];
         snprintf(before, sizeof before, "%s:", key);
         snprintf(after, sizeof after, " is no whole number from 0 to %ld", limit);
-        return fail_value(r, before, after);
+        return yaml_fail_value(&r->nodes, node, before, after);
     }
     *out = value;
     return 0;
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------ */
+/* ---- mappings ---------------------------------------------------------------------------------------------------- */
 
-static int add_entry(struct reader *r, const char *key, struct string_list *list) {
-    int rc = expect_scalar(r, key, "a directory or .txt list, or a list of those");
-    if (rc != 0 || is_null(&r->event))
-        return rc;
-    if (r->event.data.scalar.length == 0)
-        return fail(r, r->event.start_mark, "%s: an empty path", key);
-    return string_list_add(list, (const char *)r->event.data.scalar.value) ? no_memory(r) : 0;
+/* `merged`: the pair came by a merge key (<<), so that one of the same key that was there before it counts. */
+typedef int visit_pair(struct reader *r, const struct yaml_node *key, const struct yaml_node *value, bool merged);
+
+static bool is_merge_key(const struct yaml_node *key) {
+    return yaml_is_scalar(key) && key->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+           strcmp((const char *)yaml_text(key).data, "<<") == 0;
 }
 
-static int read_entries(struct reader *r, const char *key, struct string_list *list) {
-    if (list->count != 0)
-        return fail(r, r->event.start_mark, "%s: the split is given twice under different names", key);
-    if (r->event.type != YAML_SEQUENCE_START_EVENT)
-        return add_entry(r, key, list);
-    int rc = next(r);
-    while (rc == 0 && r->event.type != YAML_SEQUENCE_END_EVENT) {
-        rc = add_entry(r, key, list);
-        if (rc == 0)
-            rc = next(r);
+static int visit_pairs(struct reader *r, const struct yaml_node *mapping, unsigned depth, visit_pair *visit);
+
+/* The value of a merge key: a mapping, or a list of them. */
+static int visit_merged(struct reader *r, const struct yaml_node *value, unsigned depth, visit_pair *visit) {
+    size_t at;
+    if (value->event.type == YAML_MAPPING_START_EVENT) {
+        if (depth == MERGE_DEPTH_LIMIT || ++r->merge_count > MERGE_LIMIT)
+            return yaml_fail(&r->nodes, value, "<<: too many merges: write the keys out");
+        return visit_pairs(r, value, depth + 1, visit);
+    }
+    if (value->event.type != YAML_SEQUENCE_START_EVENT)
+        return yaml_fail(&r->nodes, value, "<<: expected a mapping (*name of one), or a list of those");
+    int rc = 0;
+    for (const struct yaml_node *item = yaml_first(&r->nodes, value, &at); item && rc == 0;
+         item = yaml_after(&r->nodes, &at))
+        rc = item->event.type == YAML_MAPPING_START_EVENT
+                 ? visit_merged(r, item, depth, visit)
+                 : yaml_fail(&r->nodes, item, "<<: expected a mapping (*name of one)");
+    return rc;
+}
+
+/* Every pair of a mapping: its own first, then those that are merged into it. */
+static int visit_pairs(struct reader *r, const struct yaml_node *mapping, unsigned depth, visit_pair *visit) {
+    int rc = 0;
+    for (int merging = 0; merging < 2; merging++) {
+        size_t at;
+        for (const struct yaml_node *key = yaml_first(&r->nodes, mapping, &at); key && rc == 0;
+             key = yaml_after(&r->nodes, &at)) {
+            const struct yaml_node *value = yaml_after(&r->nodes, &at);
+            if (is_merge_key(key) == merging)
+                rc = merging ? visit_merged(r, value, depth, visit) : visit(r, key, value, depth > 0);
+        }
     }
     return rc;
 }
 
-/* The current scalar as the name of a class. */
-static int read_name(struct reader *r, char **out) {
-    int rc = expect_scalar(r, "names", "a name");
+/* ---- splits ------------------------------------------------------------------------------------------------------ */
+
+static int add_entry(struct reader *r, const struct yaml_node *node, const char *key, struct string_list *list) {
+    int rc = expect_scalar(r, node, key, "a directory or .txt list, or a list of those");
+    if (rc != 0 || yaml_is_null(node))
+        return rc;
+    struct span text = yaml_text(node);
+    if (text.size == 0)
+        return yaml_fail(&r->nodes, node, "%s: an empty path", key);
+    for (size_t i = 0; i < text.size; i++)
+        if (text.data[i] < ' ')
+            return yaml_fail(&r->nodes, node,
+                             text.data[i] == '\n'
+                                 ? "%s: a path of several lines: write a list, [one, two]"
+                                 : "%s: a control character in the path (in double quotes \\t is a tab): write '/'",
+                             key);
+    return string_list_add(list, (const char *)text.data) ? yaml_no_memory(&r->nodes) : 0;
+}
+
+static int read_entries(struct reader *r, const struct yaml_node *node, const char *key, struct string_list *list) {
+    if (list->count != 0)
+        return yaml_fail(&r->nodes, node, "%s: the split is given twice under different names", key);
+    size_t at;
+    int rc = 0;
+    if (node->event.type == YAML_SEQUENCE_START_EVENT)
+        for (const struct yaml_node *item = yaml_first(&r->nodes, node, &at); item && rc == 0;
+             item = yaml_after(&r->nodes, &at))
+            rc = add_entry(r, item, key, list);
+    else
+        rc = add_entry(r, node, key, list);
+    if (rc == 0 && list->count == 0 && strcmp(key, "test") != 0)
+        rc = remark(r, yaml_line(node), key, "the key has no value: there is no such split");
+    return rc;
+}
+
+/* ---- classes ----------------------------------------------------------------------------------------------------- */
+
+static int fail_blank(struct reader *r, const struct yaml_node *node) {
+    return yaml_fail_value(&r->nodes, node, "names:", " has no blank after the colon: write \"0: name\"");
+}
+
+static int read_name(struct reader *r, const struct yaml_node *node, char **out) {
+    int rc = expect_scalar(r, node, "names", "a name");
     if (rc != 0)
         return rc;
-    struct span text = {r->event.data.scalar.value, r->event.data.scalar.length};
+    struct span text = yaml_text(node);
     if (text.size == 0)
-        return fail(r, r->event.start_mark, "names: a class without a name");
+        return yaml_fail(&r->nodes, node, "names: a class without a name");
     if (memchr(text.data, '\0', text.size))
-        return fail(r, r->event.start_mark, "names: a NUL character in a name");
-    if (r->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE && text.data[0] >= '0' && text.data[0] <= '9' &&
-        lacks_blank(text))
-        return fail_value(r, "names:", " has no blank after the colon: write \"0: name\"");
+        return yaml_fail(&r->nodes, node, "names: a NUL character in a name");
+    if (node->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE && text.data[0] >= '0' && text.data[0] <= '9' &&
+        yaml_lacks_blank(text))
+        return fail_blank(r, node);
     *out = strdup((const char *)text.data);
-    return *out ? 0 : no_memory(r);
+    return *out ? 0 : yaml_no_memory(&r->nodes);
 }
 
-static int read_names_list(struct reader *r) {
+static int read_names_list(struct reader *r, const struct yaml_node *list) {
     struct string_list *names = &r->out->names;
-    int rc = next(r);
-    while (rc == 0 && r->event.type != YAML_SEQUENCE_END_EVENT) {
+    size_t at;
+    int rc = 0;
+    for (const struct yaml_node *item = yaml_first(&r->nodes, list, &at); item && rc == 0;
+         item = yaml_after(&r->nodes, &at)) {
         char *name = NULL;
         if (names->count == INDEX_CLASS_LIMIT)
-            return fail(r, r->event.start_mark, "names: more than %u classes", INDEX_CLASS_LIMIT);
-        rc = read_name(r, &name);
+            return yaml_fail(&r->nodes, item, "names: more than %u classes", INDEX_CLASS_LIMIT);
+        rc = read_name(r, item, &name);
         if (rc == 0 && string_list_add(names, name) != 0)
-            rc = no_memory(r);
+            rc = yaml_no_memory(&r->nodes);
         free(name);
-        if (rc == 0)
-            rc = next(r);
     }
     return rc;
 }
 
-/* One "id: name" into `by_id`; *end is one more than the largest id. */
-static int read_names_pair(struct reader *r, char **by_id, size_t *end) {
+/* One "id: name". */
+static int read_names_pair(struct reader *r, const struct yaml_node *key, const struct yaml_node *value, bool merged) {
     long id = 0;
-    if (r->event.type == YAML_SCALAR_EVENT &&
-        lacks_blank((struct span){r->event.data.scalar.value, r->event.data.scalar.length}))
-        return fail_value(r, "names:", " has no blank after the colon: write \"0: name\"");
-    int rc = read_number(r, "names", INDEX_CLASS_LIMIT - 1, &id);
-    if (rc == 0 && by_id[id])
-        rc = fail(r, r->event.start_mark, "names: class %ld is there twice", id);
-    if (rc == 0)
-        rc = next(r);
-    if (rc == 0)
-        rc = read_name(r, &by_id[id]);
-    if (rc == 0 && (size_t)id >= *end)
-        *end = (size_t)id + 1;
-    return rc;
+    if (yaml_is_scalar(key) && yaml_lacks_blank(yaml_text(key)))
+        return fail_blank(r, key);
+    int rc = read_number(r, key, "names", INDEX_CLASS_LIMIT - 1, &id);
+    if (rc != 0)
+        return rc;
+    if (r->class_names[id]) {
+        const char *first = r->class_names[id];
+        char *shown = merged ? NULL : report_printable((struct span){(const uint8_t *)first, strlen(first)});
+        rc = merged ? 0
+             : shown
+                 ? yaml_fail(&r->nodes, key, "names: class %ld is there twice, \"%.60s\" first: remove one", id, shown)
+                 : yaml_no_memory(&r->nodes);
+        free(shown);
+        return rc;
+    }
+    if ((size_t)id >= r->class_end)
+        r->class_end = (size_t)id + 1;
+    return read_name(r, value, &r->class_names[id]);
 }
 
-static int read_names_map(struct reader *r) {
-    yaml_mark_t mark = r->event.start_mark;
-    char **by_id = calloc(INDEX_CLASS_LIMIT, sizeof *by_id);
-    if (!by_id)
-        return no_memory(r);
-    size_t end = 0;
-    int rc = next(r);
-    while (rc == 0 && r->event.type != YAML_MAPPING_END_EVENT) {
-        rc = read_names_pair(r, by_id, &end);
-        if (rc == 0)
-            rc = next(r);
-    }
-    for (size_t i = 0; i < end && rc == 0; i++) {
-        if (!by_id[i])
-            rc = fail(r, mark, "names: class %zu is missing (ids go from 0 to %zu without a gap)", i, end - 1);
-        else if (string_list_add(&r->out->names, by_id[i]) != 0)
-            rc = no_memory(r);
+static int read_names_map(struct reader *r, const struct yaml_node *map) {
+    r->class_names = calloc(INDEX_CLASS_LIMIT, sizeof *r->class_names);
+    if (!r->class_names)
+        return yaml_no_memory(&r->nodes);
+    int rc = visit_pairs(r, map, 0, read_names_pair);
+    for (size_t i = 0; i < r->class_end && rc == 0; i++) {
+        if (!r->class_names[i])
+            rc = yaml_fail(&r->nodes, map, "names: class %zu is missing (ids go from 0 to %zu without a gap)%s", i,
+                           r->class_end - 1, i == 0 ? ": do they start at 1? Subtract 1, in the label files too" : "");
+        else if (string_list_add(&r->out->names, r->class_names[i]) != 0)
+            rc = yaml_no_memory(&r->nodes);
     }
     for (size_t i = 0; i < INDEX_CLASS_LIMIT; i++)
-        free(by_id[i]);
-    free(by_id);
+        free(r->class_names[i]);
+    free(r->class_names);
     return rc;
 }
 
-static int read_names(struct reader *r) {
-    if (r->event.type == YAML_SEQUENCE_START_EVENT)
-        return read_names_list(r);
-    if (r->event.type == YAML_MAPPING_START_EVENT)
-        return read_names_map(r);
-    if (is_null(&r->event))
-        return 0;
-    if (r->event.type == YAML_SCALAR_EVENT &&
-        lacks_blank((struct span){r->event.data.scalar.value, r->event.data.scalar.length}))
-        return fail_value(r, "names:", " has no blank after the colon: write \"0: name\"");
-    return fail(r, r->event.start_mark, "names: expected a list of names, or a map of ids to names");
+struct named {
+    const char *name;
+    uint32_t id;
+};
+
+static int compare_named(const void *a, const void *b) {
+    const struct named *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order != 0 ? order : x->id < y->id ? -1 : x->id > y->id;
 }
 
-static int read_keypoint_shape(struct reader *r) {
-    long shape[2] = {0};
-    size_t count = 0;
-    if (r->event.type != YAML_SEQUENCE_START_EVENT)
-        return is_null(&r->event) ? 0 : fail(r, r->event.start_mark, "kpt_shape: expected [points, 2 or 3]");
-    yaml_mark_t mark = r->event.start_mark;
-    int rc = next(r);
-    for (; rc == 0 && r->event.type != YAML_SEQUENCE_END_EVENT; count++) {
-        if (count == 2)
-            return fail(r, r->event.start_mark, "kpt_shape: expected [points, 2 or 3]");
-        rc = read_number(r, "kpt_shape", KEYPOINT_LIMIT, &shape[count]);
-        if (rc == 0)
-            rc = next(r);
+/* Classes of one name stay apart, as their ids do; but who wrote that hardly meant it. */
+static int remark_equal_names(struct reader *r, size_t line) {
+    const struct string_list *names = &r->out->names;
+    struct named *sorted = calloc(names->count + 1, sizeof *sorted);
+    int rc = sorted ? 0 : yaml_no_memory(&r->nodes);
+    for (size_t i = 0; i < names->count && rc == 0; i++)
+        sorted[i] = (struct named){names->items[i], (uint32_t)i};
+    if (rc == 0)
+        qsort(sorted, names->count, sizeof *sorted, compare_named);
+    for (size_t i = 1, first = 0; i < names->count && rc == 0; i++) {
+        if (strcmp(sorted[i].name, sorted[first].name) != 0)
+            first = i;
+        else if (r->out->remark_count < REMARK_LIMIT)
+            rc = remark(r, line, sorted[i].name, "classes %u and %u have this name, and stay two: correct names",
+                        sorted[first].id, sorted[i].id);
     }
-    if (rc == 0 && (shape[0] == 0 || shape[1] < 2 || shape[1] > 3))
-        return fail(r, mark, "kpt_shape: expected [points, 2 or 3]");
+    free(sorted);
+    return rc;
+}
+
+static int read_names(struct reader *r, const struct yaml_node *node) {
+    int rc = 0;
+    if (node->event.type == YAML_SEQUENCE_START_EVENT)
+        rc = read_names_list(r, node);
+    else if (node->event.type == YAML_MAPPING_START_EVENT)
+        rc = read_names_map(r, node);
+    else if (yaml_is_null(node))
+        return 0;
+    else if (yaml_is_scalar(node) && yaml_lacks_blank(yaml_text(node)))
+        return fail_blank(r, node);
+    else
+        return yaml_fail(&r->nodes, node, "names: expected a list of names, [car, bus], or a map of ids to names");
+    return rc == 0 ? remark_equal_names(r, yaml_line(node)) : rc;
+}
+
+static int read_class_count(struct reader *r, const struct yaml_node *node) {
+    if (yaml_is_null(node))
+        return 0;
+    r->class_count_node = node;
+    return read_number(r, node, "nc", INDEX_CLASS_LIMIT, &r->class_count);
+}
+
+/* Only then are both keys known. Without names, nc alone gives those that it gives in Ultralytics. */
+static int check_class_count(struct reader *r) {
+    struct string_list *names = &r->out->names;
+    int rc = 0;
+    if (names->count != 0)
+        return r->class_count >= 0 && (size_t)r->class_count != names->count
+                   ? yaml_fail(&r->nodes, r->class_count_node, "nc is %ld but names has %zu: correct one of them",
+                               r->class_count, names->count)
+                   : 0;
+    if (r->class_count <= 0)
+        return remark(r, 0, "names", "there are none: classes are called by their numbers, and any number is one");
+    for (long i = 0; i < r->class_count && rc == 0; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "class_%ld", i);
+        rc = string_list_add(names, name) == 0 ? 0 : yaml_no_memory(&r->nodes);
+    }
+    return rc == 0 ? remark(r, yaml_line(r->class_count_node), "names",
+                            "there are none: by nc, classes are called class_0 to class_%ld", r->class_count - 1)
+                   : rc;
+}
+
+/* ---- key points -------------------------------------------------------------------------------------------------- */
+
+static int read_keypoint_shape(struct reader *r, const struct yaml_node *node) {
+    long shape[2] = {0};
+    size_t count = 0, at;
+    if (node->event.type != YAML_SEQUENCE_START_EVENT)
+        return yaml_is_null(node) ? 0 : yaml_fail(&r->nodes, node, "kpt_shape: expected [points, 2 or 3]");
+    for (const struct yaml_node *item = yaml_first(&r->nodes, node, &at); item; item = yaml_after(&r->nodes, &at)) {
+        if (count == 2)
+            return yaml_fail(&r->nodes, item, "kpt_shape: expected [points, 2 or 3]");
+        int rc = read_number(r, item, "kpt_shape", KEYPOINT_LIMIT, &shape[count++]);
+        if (rc != 0)
+            return rc;
+    }
+    if (shape[0] == 0 || shape[1] < 2 || shape[1] > 3)
+        return yaml_fail(&r->nodes, node, "kpt_shape: expected [points, 2 or 3]");
     r->out->keypoint_count = (int)shape[0];
     r->out->keypoint_dims = (int)shape[1];
-    return rc;
+    return 0;
 }
 
-static int read_flip_index(struct reader *r) {
+static int read_flip_index(struct reader *r, const struct yaml_node *node) {
     struct flip_index *flip = &r->out->flip_index;
-    if (r->event.type != YAML_SEQUENCE_START_EVENT)
-        return is_null(&r->event) ? 0 : fail(r, r->event.start_mark, "flip_idx: expected a list of key points");
-    r->flip_index_mark = r->event.start_mark;
-    int rc = next(r);
-    while (rc == 0 && r->event.type != YAML_SEQUENCE_END_EVENT) {
+    size_t at;
+    if (node->event.type != YAML_SEQUENCE_START_EVENT)
+        return yaml_is_null(node) ? 0 : yaml_fail(&r->nodes, node, "flip_idx: expected a list of key points");
+    r->flip_index_node = node;
+    for (const struct yaml_node *item = yaml_first(&r->nodes, node, &at); item; item = yaml_after(&r->nodes, &at)) {
         long point = 0;
         if (flip->count == KEYPOINT_LIMIT)
-            return fail(r, r->event.start_mark, "flip_idx: more than %d key points", KEYPOINT_LIMIT);
-        rc = read_number(r, "flip_idx", KEYPOINT_LIMIT - 1, &point);
+            return yaml_fail(&r->nodes, item, "flip_idx: more than %d key points", KEYPOINT_LIMIT);
+        int rc = read_number(r, item, "flip_idx", KEYPOINT_LIMIT - 1, &point);
+        if (rc != 0)
+            return rc;
         flip->places[flip->count++] = (uint16_t)point;
-        if (rc == 0)
-            rc = next(r);
     }
-    return rc;
+    return 0;
 }
 
 /* Only then are both keys known. What is no pose set may have any, as with Ultralytics. */
@@ -374,20 +407,15 @@ static int check_flip_index(struct reader *r) {
     if (flip->count == 0 || points == 0)
         return 0;
     if (flip->count != points)
-        return fail(r, r->flip_index_mark, "flip_idx has %u entries but kpt_shape has %u points: correct one of them",
-                    flip->count, points);
+        return yaml_fail(&r->nodes, r->flip_index_node,
+                         "flip_idx has %u entries but kpt_shape has %u points: correct one of them", flip->count,
+                         points);
     for (uint32_t i = 0; i < points; i++)
         if (flip->places[i] >= points)
-            return fail(r, r->flip_index_mark, "flip_idx[%u] is %u: it is 0 to %u, one of kpt_shape's points", i,
-                        flip->places[i], points - 1);
+            return yaml_fail(&r->nodes, r->flip_index_node,
+                             "flip_idx[%u] is %u: it is 0 to %u, one of kpt_shape's points", i, flip->places[i],
+                             points - 1);
     return 0;
-}
-
-static int read_class_count(struct reader *r) {
-    if (is_null(&r->event))
-        return 0;
-    r->class_count_line = r->event.start_mark.line + 1;
-    return read_number(r, "nc", INDEX_CLASS_LIMIT, &r->class_count);
 }
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
@@ -402,23 +430,32 @@ static bool is_ignored_key(const char *key) {
     return false;
 }
 
+/* A key with an anchor is there to be named elsewhere. */
+static bool has_anchor(const struct yaml_node *value) {
+    const yaml_event_t *e = &value->event;
+    return (e->type == YAML_SCALAR_EVENT && e->data.scalar.anchor) ||
+           (e->type == YAML_SEQUENCE_START_EVENT && e->data.sequence_start.anchor) ||
+           (e->type == YAML_MAPPING_START_EVENT && e->data.mapping_start.anchor);
+}
+
 static int note_unknown(struct reader *r, const char *key, size_t line) {
     char *text;
     if (asprintf(&text, "%s (line %zu)", key, line) < 0)
-        return no_memory(r);
+        return yaml_no_memory(&r->nodes);
     int rc = string_list_add(&r->out->unknown_keys, text);
     free(text);
-    return rc ? no_memory(r) : 0;
+    return rc ? yaml_no_memory(&r->nodes) : 0;
 }
 
-static int read_split(struct reader *r, const char *key, struct data_yaml_split *split, bool infrared) {
+static int read_split(struct reader *r, const struct yaml_node *node, const char *key, struct data_yaml_split *split,
+                      bool infrared) {
     if (!infrared)
-        split->line = r->event.start_mark.line + 1;
-    return read_entries(r, key, infrared ? &split->ir : &split->rgb);
+        split->line = yaml_line(node);
+    return read_entries(r, node, key, infrared ? &split->ir : &split->rgb);
 }
 
-/* The value of a key of the top level; its first event is the current one. */
-static int read_value(struct reader *r, const char *key, size_t line) {
+/* The value of a key of the top level. */
+static int read_value(struct reader *r, const struct yaml_node *node, const char *key, size_t line) {
     struct data_yaml *y = r->out;
     const struct {
         const char *name;
@@ -429,60 +466,48 @@ static int read_value(struct reader *r, const char *key, size_t line) {
                   {"val_ir", &y->val, true},      {"valid_ir", &y->val, true}, {"test_ir", &y->test, true}};
     for (size_t i = 0; i < sizeof splits / sizeof *splits; i++)
         if (strcmp(key, splits[i].name) == 0)
-            return read_split(r, key, splits[i].split, splits[i].infrared);
+            return read_split(r, node, key, splits[i].split, splits[i].infrared);
     if (strcmp(key, "path") == 0)
-        return read_text(r, key, &y->path);
+        return read_text(r, node, key, &y->path);
     if (strcmp(key, "task") == 0)
-        return read_text(r, key, &y->task);
+        return read_text(r, node, key, &y->task);
     if (strcmp(key, "names") == 0)
-        return read_names(r);
+        return read_names(r, node);
     if (strcmp(key, "nc") == 0)
-        return read_class_count(r);
+        return read_class_count(r, node);
     if (strcmp(key, "kpt_shape") == 0)
-        return read_keypoint_shape(r);
+        return read_keypoint_shape(r, node);
     if (strcmp(key, "flip_idx") == 0)
-        return read_flip_index(r);
-    int rc = is_ignored_key(key) ? 0 : note_unknown(r, key, line);
-    return rc != 0 ? rc : skip_value(r);
+        return read_flip_index(r, node);
+    return is_ignored_key(key) || has_anchor(node) ? 0 : note_unknown(r, key, line);
 }
 
-/* The key that is the current event, and its value. */
-static int read_pair(struct reader *r) {
-    size_t line = r->event.start_mark.line + 1;
-    int rc = expect_scalar(r, "key", "a word");
+/* A key of the top level and its value. */
+static int read_pair(struct reader *r, const struct yaml_node *key, const struct yaml_node *value, bool merged) {
+    int rc = expect_scalar(r, key, "key", "a word");
+    const char *text = rc == 0 ? (const char *)yaml_text(key).data : "";
     for (size_t i = 0; i < r->keys.count && rc == 0; i++)
-        if (strcmp(r->keys.items[i], (const char *)r->event.data.scalar.value) == 0)
-            rc = fail_value(r, "key", " is there twice: remove one");
+        if (strcmp(r->keys.items[i], text) == 0)
+            return merged ? 0 : yaml_fail_value(&r->nodes, key, "key", " is there twice: remove one");
     if (rc == 0 && r->keys.count == KEY_LIMIT)
-        rc = fail(r, r->event.start_mark, "more than %d keys: this is no data.yaml", KEY_LIMIT);
-    if (rc == 0 && string_list_add(&r->keys, (const char *)r->event.data.scalar.value) != 0)
-        rc = no_memory(r);
-    if (rc == 0)
-        rc = next(r);
-    return rc != 0 ? rc : read_value(r, r->keys.items[r->keys.count - 1], line);
+        rc = yaml_fail(&r->nodes, key, "more than %u keys: this is no data.yaml", KEY_LIMIT);
+    if (rc == 0 && string_list_add(&r->keys, text) != 0)
+        rc = yaml_no_memory(&r->nodes);
+    return rc != 0 ? rc : read_value(r, value, text, yaml_line(key));
 }
 
 static int read_document(struct reader *r) {
-    int rc = 0;
-    do {
-        rc = next(r);
-    } while (rc == 0 && (r->event.type == YAML_STREAM_START_EVENT || r->event.type == YAML_DOCUMENT_START_EVENT));
+    int rc = yaml_nodes_read(&r->nodes);
     if (rc != 0)
         return rc;
-    if (r->event.type != YAML_MAPPING_START_EVENT) {
-        if (lacks_blank(line_text(r, r->event.start_mark.line)))
-            return fail(r, r->event.start_mark, "no blank after the colon: write \"key: value\"");
-        return fail(r, r->event.start_mark, "not a mapping: expected \"path: …\", \"train: …\", \"names: …\"");
-    }
-    rc = next(r);
-    while (rc == 0 && r->event.type != YAML_MAPPING_END_EVENT) {
-        rc = read_pair(r);
-        if (rc == 0)
-            rc = next(r);
-    }
-    if (rc == 0 && r->class_count >= 0 && r->out->names.count != 0 && (size_t)r->class_count != r->out->names.count)
-        rc = error_set(r->error, ERR_INPUT, "%s:%zu: nc is %ld but names has %zu: correct one of them", r->out->file,
-                       r->class_count_line, r->class_count, r->out->names.count);
+    const struct yaml_node *root = yaml_root(&r->nodes);
+    if (root && yaml_is_scalar(root) && yaml_lacks_blank(yaml_text(root)))
+        return yaml_fail(&r->nodes, root, "no blank after the colon: write \"key: value\"");
+    if (!root || root->event.type != YAML_MAPPING_START_EVENT)
+        return yaml_fail(&r->nodes, root, "not a mapping: expected \"path: …\", \"train: …\", \"names: …\"");
+    rc = visit_pairs(r, root, 0, read_pair);
+    if (rc == 0)
+        rc = check_class_count(r);
     return rc == 0 ? check_flip_index(r) : rc;
 }
 
@@ -510,10 +535,11 @@ static void blank_comments(char *text, size_t size) {
 
 int data_yaml_parse(struct data_yaml *out, const char *file, const char *text, size_t size, struct error *error) {
     *out = (struct data_yaml){.file = strdup(file), .base = data_yaml_directory(file)};
-    struct reader r = {.out = out, .error = error, .size = size, .class_count = -1};
     char *copy = malloc(size + 1);
+    struct reader r = {
+        .out = out, .nodes = {.file = file, .text = copy, .size = size, .error = error}, .class_count = -1};
     int rc = 0;
-    if (!out->file || !out->base || !copy || !yaml_parser_initialize(&r.parser)) {
+    if (!out->file || !out->base || !copy) {
         rc = error_set(error, ERR_MEMORY, "%s: out of memory", file);
         goto out;
     }
@@ -521,13 +547,10 @@ int data_yaml_parse(struct data_yaml *out, const char *file, const char *text, s
     bool utf16 = size >= 2 && ((uint8_t)text[0] ^ (uint8_t)text[1]) == 1 && (uint8_t)text[0] >= 0xFE;
     if (!utf16)
         blank_comments(copy, size);
-    r.text = copy;
-    yaml_parser_set_input_string(&r.parser, (const unsigned char *)copy, size);
     rc = size > DATA_YAML_LIMIT_BYTES ? error_set(error, ERR_INPUT, "%s: over 1 MiB: this is no data.yaml", file)
                                       : read_document(&r);
-    yaml_event_delete(&r.event);
-    yaml_parser_delete(&r.parser);
 out:
+    yaml_nodes_deinit(&r.nodes);
     string_list_deinit(&r.keys);
     free(copy);
     if (rc != 0)

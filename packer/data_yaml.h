@@ -21,6 +21,12 @@ struct data_yaml_split {
     size_t line;            /* of the first entry of rgb */
 };
 
+/* Something that is read, but that its author may not have meant. */
+struct data_yaml_remark {
+    size_t line; /* 0: of the whole file */
+    char *value, *text;
+};
+
 #define KEYPOINT_LIMIT 1000
 
 /* Which key point takes whose place in a flip: after it, point k is what point places[k] was. */
@@ -40,6 +46,8 @@ struct data_yaml {
     int keypoint_count, keypoint_dims; /* kpt_shape; 0, 0 if absent */
     struct flip_index flip_index;      /* flip_idx; with a kpt_shape, of as many places, each one of its points */
     struct string_list unknown_keys;   /* "key (line N)" of keys nobody knows: warned about, never an error */
+    struct data_yaml_remark *remarks;
+    size_t remark_count;
 };
 
 /*
@@ -48,11 +56,17 @@ struct data_yaml {
  *   4. the current directory / `path`.
  * An entry that begins with "../" and is not there is looked for without it too (exports that expect to be used from
  * another directory). `validation` and `valid` are other names of `val`.
- * Names: a list, or a map of ids 0 … n-1 without gap; `nc` must agree when given. Scalars stay text (no, on, yes).
- * `download` is ignored and never run. ERR_INPUT names file, line and column, value, rule and remedy: gap in ids,
- * duplicate key, nc mismatch, wrong type, a missing blank after a colon, tabs, not a mapping, an alias in a value
- * that is read, a flip_idx that is not of kpt_shape's points, more than 1 MiB or 32 levels, no train, val or test at all, a first entry that is nowhere (with the
- * places that were tried). Comments may hold any bytes.
+ * Names: a list, or a map of ids 0 … n-1 without gap; `nc` must agree when given, and alone it names its classes "class_0",
+ * … as Ultralytics does. Scalars stay text (no, on, yes). Anchors, aliases and merge keys (<<) work as in YAML 1.1; the
+ * key of an anchored value may have any name. `download` is ignored and never run.
+ *
+ * Remarks: two classes of one name, no names, a train or val without value.
+ *
+ * ERR_INPUT names file, line and column, value, rule and remedy: gap in ids, duplicate key or id, nc mismatch, wrong type, a
+ * missing blank after a colon or dash, tabs, not a mapping, an alias of nothing, a tag (!!python/tuple, !join), a second
+ * document, a flip_idx that is not of kpt_shape's points, more than 1 MiB or 32 levels, no train, val or test at all, a
+ * first entry that is nowhere (with the places that were tried and, where one is like it, its spelling). Comments may
+ * hold any bytes.
  */
 int data_yaml_read(struct data_yaml *out, const char *file, struct error *error);
 

@@ -48,6 +48,17 @@ static int note_unknown_keys(struct pairing *p) {
     return 0;
 }
 
+static int note_remarks(struct pairing *p) {
+    for (size_t i = 0; i < p->yaml.remark_count; i++) {
+        const struct data_yaml_remark *remark = &p->yaml.remarks[i];
+        struct span value = {(const uint8_t *)remark->value, strlen(remark->value)};
+        if (report_add(&p->out->report, RULE_YAML_VALUE, path_base(p->yaml.file), remark->line, 0, value, "%s",
+                       remark->text) != 0)
+            return no_memory(p);
+    }
+    return 0;
+}
+
 /* A `path` of another machine is passed over, but not without a word. */
 static int note_unused_path(struct pairing *p) {
     if (!p->yaml.path_unused)
@@ -73,6 +84,8 @@ static int read_yaml(struct pairing *p, const char *file) {
     out->keypoint_dims = p->yaml.keypoint_dims;
     out->flip_index = p->yaml.flip_index;
     rc = note_unknown_keys(p);
+    if (rc == 0)
+        rc = note_remarks(p);
     return rc == 0 ? note_unused_path(p) : rc;
 }
 

@@ -81,7 +81,8 @@ enum report_action {
     X(SOURCE_MOVED, "source-moved", ACTION_NOTE, "sample of another split of the pack", "pack the data set anew")      \
     X(SOURCE_GONE, "source-gone", ACTION_NOTE, "sample of the pack that the data set has lost",                        \
       "pack the data set anew")                                                                                        \
-    X(YAML_KEY, "yaml-key", ACTION_NOTE, "unknown key in data.yaml", "correct or remove it")
+    X(YAML_KEY, "yaml-key", ACTION_NOTE, "unknown key in data.yaml", "correct or remove it")                           \
+    X(YAML_VALUE, "yaml-value", ACTION_NOTE, "value in data.yaml to look at", "correct it")
 
 enum report_rule {
 #define X(id, name, action, what, remedy) RULE_##id,

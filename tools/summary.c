@@ -117,6 +117,19 @@ static void print_dropped(const struct pack_result *result) {
             text_counted(judged, "label row").text, text);
 }
 
+/* What is said of the whole set deserves more than its count: the first row of each such rule. */
+static void print_set_hints(const struct report *report) {
+    static const enum report_rule rules[] = {RULE_YAML_KEY, RULE_YAML_VALUE, RULE_IDS_ONE_BASED};
+    struct report_example example;
+    char text[400];
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (report_first(report, rules[i], &example)) {
+            report_example_text(text, sizeof text, &example);
+            output_label(stderr, STYLE_WARN, "hint");
+            fprintf(stderr, "%s\n", example.path.size > 0 ? text : text + 2 /* ": " */);
+        }
+}
+
 void summary_print(const struct summary *s, const struct pack_result *result) {
     if (result->published || s->args->pack.check_only)
         print_headline(s, result);
@@ -141,8 +154,10 @@ void summary_print(const struct summary *s, const struct pack_result *result) {
               "          .txt files with YOLO rows; JSON and XML are not read\n",
               stderr);
     }
-    if (!s->args->quiet)
-        print_action(result, ACTION_NOTE, STYLE_PLAIN, "noted");
+    if (s->args->quiet)
+        return;
+    print_set_hints(&result->report);
+    print_action(result, ACTION_NOTE, STYLE_PLAIN, "noted");
 }
 
 /* The row's fifth field: what became of it. */

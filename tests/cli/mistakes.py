@@ -3,7 +3,7 @@ import os
 import subprocess
 import sys
 
-from lib import GRAY, YOLOPACK, command, listing, make_set, pack, run_cases, write
+from lib import GRAY, YOLOPACK, command, found, listing, make_set, pack, run_cases, write
 
 NOBODY = 65534
 
@@ -216,6 +216,59 @@ def case_most_rows_are_dropped():
     # rows that --classes leaves out are no part of the whole
     make_set("chosen", ["0 0.5 0.5 0.2 0.2\n" + "1 0.5 0.5 0.2 0.2\n" * 9 + "0 5 5 5 5\n0 6 5 5 5\n"], classes=2)
     told(3, ["2 of 3 label rows"], "check", "chosen", "--classes", "0")
+
+
+LABEL = "0 0.5 0.5 0.2 0.2\n"
+
+
+def make_splits(text, images="images", splits=("train", "val")):
+    """Three pictures a split with a label each, and a data.yaml."""
+    for split in splits:
+        for i in range(3):
+            write(f"night/{images}/{split}/{split}{i}.png")
+            write(f"night/labels/{split}/{split}{i}.txt", LABEL)
+    write("night/data.yaml", text)
+
+
+PLACES = "path: .\ntrain: images/train\nval: images/val\n"
+
+
+def case_class_names():
+    make_splits(PLACES + "names: {0: car, 1: bus, 2: car}\n")
+    _, err = command("pack", "night", "-o", "night.ypk")
+    assert 'hint      data.yaml:4: "car": classes 0 and 2 have this name' in err, err
+    assert found("night.ypk", "yaml-value") == [("data.yaml", 4, 0, "car")]
+    out, _ = command("check", "night", "--classes", "car", "--json")
+    assert '"rows_filtered":0' in out.replace(" ", ""), out
+    write("night/data.yaml", PLACES + "names: {0: car, 0: bus}\n")
+    told(3, ["data.yaml:4:17", 'class 0 is there twice, "car" first', "remove one"], "check", "night")
+    # nc alone names classes as Ultralytics does, and bounds them
+    write("night/labels/train/train0.txt", "3 0.5 0.5 0.2 0.2\n")
+    write("night/data.yaml", PLACES + "nc: 3\n")
+    out, err = command("check", "night")
+    assert "class_0 to class_2" in err and "row-class" in out and "in 3 classes" in out, (out, err)
+    write("night/data.yaml", PLACES)
+    _, err = command("check", "night")
+    assert "hint      data.yaml: \"names\": there are none" in err, err
+
+
+def case_yaml_that_stands_for_other():
+    make_splits("root: &r images/train\nclasses: &c [car, bus]\npath: .\ntrain: *r\nval: images/val\nnames: *c\n")
+    out, err = command("check", "night")
+    assert "in 2 classes" in out and "yaml-key" not in out, (out, err)
+    write("night/data.yaml", PLACES + "names: *gone\n")
+    told(3, ["data.yaml:4:8", "gone", "an anchor (&name) has to come first"], "check", "night")
+    write("night/data.yaml", PLACES + "names: !join [a]\n")
+    told(3, ["data.yaml:4:8", "the tag !join is not read", "write the value out"], "check", "night")
+    write("night/data.yaml", PLACES + "names: [a]\n---\nnames: [b]\n")
+    told(3, ["data.yaml:5:1", "a second document"], "check", "night")
+
+
+def case_split_without_value():
+    make_splits(PLACES.replace("val: images/val", "val:") + "names: [car]\n")
+    told(0, ['hint      data.yaml:3: "val"', "there is no such split"], "check", "night")
+    write("night/data.yaml", PLACES.replace("val:", "vall:") + "names: [car]\n")
+    told(0, ["hint", "vall", "did you mean val?"], "check", "night")
 
 
 if __name__ == "__main__":

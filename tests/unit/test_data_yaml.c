@@ -101,18 +101,24 @@ Test(data_yaml, comments_may_hold_any_bytes) {
 
 Test(data_yaml, faults_are_named_with_line_and_remedy) {
     assert_refused("names: {0: a, 2: c}\n", "data.yaml:1:8: ", "class 1 is missing");
+    assert_refused("names: {1: a, 2: c}\n", "data.yaml:1:8: ", "do they start at 1?");
+    assert_refused("names:\n-a\n-b\n", "data.yaml:", "no blank after the dash");
+    assert_refused("path: \"C:\\sets\"\n", "data.yaml:1:10: ", "single quotes");
+    assert_refused("train: \"images\\train\"\n", "data.yaml:1:8: ", "a control character in the path");
+    assert_refused("train: |\n  a\n  b\n", "data.yaml:1:8: ", "a path of several lines: write a list");
+    assert_refused("names:\n  0: a: b\n", "data.yaml:2:7: ", "put a value with a colon in it in quotes");
     assert_refused("train: x\nnames:\n  0:a\n  1:b\n", "data.yaml:3:3: ", "blank after the colon");
     assert_refused("names:\n  0: a\n  1:b\n", "data.yaml:3:1: ", "blank after the colon");
     assert_refused("names: [0:a, 1:b]\n", "data.yaml:1:9: ", "blank after the colon");
     assert_refused("names: {0:a}\n", "data.yaml:1:9: ", "blank after the colon");
     assert_refused("nc:3\n", "data.yaml:1:1: ", "blank after the colon");
     assert_refused("train: x\nnc:3\nnames: [a]\n", "data.yaml:2:1: ", "blank after the colon");
-    assert_refused("train: x\nnc: 3\nnames: [a, b]\n", "data.yaml:2: ", "nc is 3 but names has 2");
+    assert_refused("train: x\nnc: 3\nnames: [a, b]\n", "data.yaml:2:5: ", "nc is 3 but names has 2");
     assert_refused("nc: many\n", "data.yaml:1:5: ", "\"many\" is no whole number");
     assert_refused("nc: 99999999999999999999\n", "data.yaml:1:5: ", "no whole number");
     assert_refused("train: a\nval: b\ntrain: c\n", "data.yaml:3:1: ", "\"train\" is there twice");
     assert_refused("val: a\nvalid: b\n", "data.yaml:2:8: ", "twice under different names");
-    assert_refused("names:\n  0: a\n  0: b\n", "data.yaml:3:3: ", "class 0 is there twice");
+    assert_refused("names:\n  0: a\n  0: b\n", "data.yaml:3:3: ", "class 0 is there twice, \"a\" first: remove one");
     assert_refused("names:\n\t0: a\n", "data.yaml:2:1: ", "tab");
     assert_refused("names: car\n", "data.yaml:1:8: ", "expected a list of names");
     assert_refused("names: [[a]]\n", "data.yaml:1:9: ", "expected a name");
@@ -126,7 +132,6 @@ Test(data_yaml, faults_are_named_with_line_and_remedy) {
     assert_refused("- a\n- b\n", "data.yaml:1:1: ", "not a mapping");
     assert_refused("", "data.yaml:1:1: ", "not a mapping");
     assert_refused("train: 'x\n", "data.yaml:", "");
-    assert_refused("x: &a [1]\ntrain: *a\n", "data.yaml:2:8: ", "aliases");
     assert_refused("kpt_shape: [17]\n", "data.yaml:1:12: ", "kpt_shape");
     assert_refused("kpt_shape: [17, 4]\n", "data.yaml:1:12: ", "kpt_shape");
     assert_refused("kpt_shape: [17, 3, 1]\n", "data.yaml:1:20: ", "kpt_shape");
@@ -151,6 +156,103 @@ Test(data_yaml, a_thousand_key_points_and_no_more) {
     data_yaml_deinit(&yaml);
     strcpy(strrchr(text, ']'), "1]\n");
     assert_refused(text, "data.yaml:1:3012: ", "more than 1000 key points");
+}
+
+Test(data_yaml, aliases_and_merge_keys_are_what_they_stand_for) {
+    static const char *const ab[] = {"a", "b"};
+    assert_names("classes: &c [a, b]\ntrain: x\nnames: *c\n", ab, 2);
+    assert_names("x: &a a\ny: &b b\nnames: [*a, *b]\n", ab, 2);
+    assert_names("x: &a a\nnames: {0: *a, 1: b}\n", ab, 2);
+    assert_names("most: &m {0: a, 1: c}\nnames:\n  <<: *m\n  1: b\n", ab, 2);
+    assert_names("one: &m {names: [a, b], nc: 2}\n<<: *m\n", ab, 2);
+    assert_names("one: &m {names: [a, b]}\n<<: [*m, {names: [c]}]\n", ab, 2);
+    assert_names("one: &m {names: [c]}\n<<: *m\nnames: [a, b]\n", ab, 2);
+    assert_names("x: &a c\ny: &a a\nnames: [*a, b]\n", ab, 2); /* the last anchor of a name counts */
+    struct data_yaml yaml = parse("root: &r images/train\ntrain: *r\nval: [*r, v]\nother: 1\n<<: {task: pose}\nnames: "
+                                  "[a]\n");
+    cr_assert_str_eq(yaml.train.rgb.items[0], "images/train");
+    cr_assert_str_eq(yaml.val.rgb.items[0], "images/train");
+    cr_assert_str_eq(yaml.val.rgb.items[1], "v");
+    cr_assert_str_eq(yaml.task, "pose");
+    cr_assert_eq(yaml.unknown_keys.count, 1, "a key is there to carry its anchor");
+    cr_assert_str_eq(yaml.unknown_keys.items[0], "other (line 4)");
+    data_yaml_deinit(&yaml);
+    assert_refused("x: &a [1]\ntrain: *a\nval: [*a]\n", "data.yaml:1:4: ", "val: expected a directory");
+    assert_refused("train: *gone\n", "data.yaml:1:8: ", "\"gone\" names nothing: an anchor (&name) has to come first");
+    assert_refused("train: &a [x, *a]\n", "data.yaml:1:15: ", "\"a\" stands inside of what it names");
+    assert_refused("<<: 3\n", "data.yaml:1:5: ", "<<: expected a mapping");
+    assert_refused("<<: [3]\n", "data.yaml:1:6: ", "<<: expected a mapping");
+    assert_refused("names: {<<: {0: a}, 0: b, 0: c}\n", "data.yaml:1:27: ", "class 0 is there twice, \"b\" first");
+}
+
+Test(data_yaml, tags_that_need_a_program_are_refused) {
+    static const char *const ab[] = {"a", "5"};
+    assert_names("names: !!seq [!!str a, ! 5]\n", ab, 2);
+    assert_refused("train: !join [a, b]\n", "data.yaml:1:8: ", "the tag !join is not read");
+    assert_refused("names: !!python/tuple [a]\n", "data.yaml:1:8: ", "the tag !!python/tuple is not read");
+    assert_refused("names: [!x a]\n", "data.yaml:1:9: ", "the tag !x is not read");
+    assert_refused("train: a\n---\ntrain: b\n", "data.yaml:2:1: ", "a second document");
+}
+
+static void assert_remark(const char *text, size_t line, const char *value, const char *part) {
+    struct data_yaml yaml = parse(text);
+    bool found = false;
+    for (size_t i = 0; i < yaml.remark_count; i++)
+        found |= yaml.remarks[i].line == line && strcmp(yaml.remarks[i].value, value) == 0 &&
+                 strstr(yaml.remarks[i].text, part) != NULL;
+    cr_assert(found == (*part != '\0'), "%s: %s", text, part);
+    data_yaml_deinit(&yaml);
+}
+
+Test(data_yaml, what_is_hardly_meant_is_remarked) {
+    assert_remark("train: x\nnames: [car, bus, car]\n", 2, "car", "classes 0 and 2 have this name");
+    assert_remark("names: {1: car, 0: car}\n", 1, "car", "classes 0 and 1 have this name");
+    assert_remark("names: [a, a, b, a]\n", 1, "a", "classes 0 and 3 have this name");
+    assert_remark("names: [a, A]\n", 1, "a", "");
+    assert_remark("train: x\nval:\nnames: [a]\n", 2, "val", "no value");
+    assert_remark("train: []\nnames: [a]\n", 1, "train", "no value");
+    assert_remark("test:\nnames: [a]\n", 1, "test", "");
+    assert_remark("train: x\n", 0, "names", "called by their numbers");
+    assert_remark("names: []\n", 0, "names", "called by their numbers");
+    struct data_yaml yaml = parse("nc: 2\n");
+    cr_assert_eq(yaml.names.count, 2);
+    cr_assert_str_eq(yaml.names.items[1], "class_1");
+    cr_assert_eq(yaml.remark_count, 1);
+    data_yaml_deinit(&yaml);
+    yaml = parse("names: [a, b]\n");
+    cr_assert_eq(yaml.remark_count, 0);
+    data_yaml_deinit(&yaml);
+    char *same = malloc(4000), *at = same + sprintf(same, "names: [a");
+    for (int i = 0; i < 500; i++)
+        at += sprintf(at, ", a");
+    strcpy(at, "]\n");
+    yaml = parse(same);
+    cr_assert_eq(yaml.remark_count, 100);
+    free(same);
+    data_yaml_deinit(&yaml);
+}
+
+Test(data_yaml, merge_bombs_are_refused) {
+    char *text = malloc(8192), *at = text;
+    at += sprintf(at, "a0: &a0 {x: 1}\n");
+    for (int i = 1; i <= 20; i++)
+        at += sprintf(at, "a%d: &a%d {<<: [*a%d, *a%d]}\n", i, i, i - 1, i - 1);
+    sprintf(at, "<<: *a20\n");
+    assert_refused(text, "data.yaml:", "too many merges");
+    at = text + sprintf(text, "a0: &a0 {x: 1}\n");
+    for (int i = 1; i <= 40; i++)
+        at += sprintf(at, "a%d: &a%d {<<: *a%d}\n", i, i, i - 1);
+    sprintf(at, "<<: *a40\n");
+    assert_refused(text, "data.yaml:", "too many merges");
+    free(text);
+    size_t size = 500000;
+    text = malloc(size);
+    at = text + sprintf(text, "x: [");
+    while (at < text + size - 8)
+        at += sprintf(at, "1,");
+    strcpy(at, "]\n");
+    assert_refused(text, "data.yaml:1:", "more than 200,000 values");
+    free(text);
 }
 
 Test(data_yaml, bombs_are_refused) {

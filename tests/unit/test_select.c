@@ -118,6 +118,9 @@ Test(classes, by_number_and_by_name) {
     cr_assert_eq(bits[0], 5);
     cr_assert_eq(parse(bits, "car,00", 3), 0);
     cr_assert_eq(bits[0], 3);
+    static char *twins[] = {"car", "bus", "car"};
+    cr_assert_eq(class_filter_parse(bits, "car", &(struct string_list){twins, 3}, NULL), 0);
+    cr_assert_eq(bits[0], 5, "both classes of that name");
     cr_assert_eq(parse(bits, "65534", 0), 0);
     cr_assert_eq(bits[65534 / 8], 1 << 65534 % 8);
 }
