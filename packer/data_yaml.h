@@ -83,6 +83,10 @@ char *data_yaml_directory(const char *file);
  * neither exists; NULL if memory ran out. */
 char *data_yaml_resolve(const char *base, const char *entry);
 
+/* " (did you mean images/train?)" for an entry that is not below the base, or what else is amiss with it ("~", patterns, …);
+ * "" if nothing is to say. malloc'ed; NULL if memory ran out. */
+char *data_yaml_hint(const char *base, const char *entry);
+
 /* "dataset/data.yaml", "dataset/dataset.yaml" or the only *.yaml / *.yml of the directory that has a train, val or test
  * key; NULL in *out (and success) if there is none; ERR_INPUT naming them if there are several. */
 int data_yaml_locate(char **out, const char *directory, struct error *error);

@@ -85,22 +85,70 @@ static int list_bases(const struct data_yaml *y, struct string_list *bases) {
     return rc;
 }
 
+/* What people write into a path that nobody expands. */
+static const char *misunderstanding(const char *entry) {
+    static const struct {
+        const char *sign, *text;
+        bool first; /* only as the first letter */
+    } table[] = {
+        {"~", " (~ is the shell's: write the directory out)", true},
+        {"$", " (variables are the shell's: write the directory out)", false},
+        {"://", " (nothing is fetched: write where it lies)", false},
+        {"*", " (patterns are not read: name the directory, or a .txt list)", false},
+        {"?", " (patterns are not read: name the directory, or a .txt list)", false},
+        {",", " (several are a list: [one, two])", false},
+        {"\\", " (write / for \\)", false},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const char *found = strstr(entry, table[i].sign);
+        if (found && (found == entry || !table[i].first))
+            return table[i].text;
+    }
+    return "";
+}
+
+char *data_yaml_hint(const char *base, const char *entry) {
+    char *path = path_join(base, entry), *near = path ? path_nearest(path) : NULL, *hint = NULL;
+    size_t size = strlen(base);
+    bool inside = near && strcmp(base, ".") != 0 && strncmp(near, base, size) == 0 && near[size] == '/';
+    if (!near)
+        hint = strdup(misunderstanding(entry));
+    else if (asprintf(&hint, " (did you mean %s?)", inside ? near + size + 1 : near) < 0)
+        hint = NULL;
+    free(near);
+    free(path);
+    return hint;
+}
+
+/* The first base that has something like the entry says so; else the entry speaks for itself. */
+static char *hint_among(const struct string_list *bases, const char *entry) {
+    char *hint = NULL;
+    for (size_t i = 0; i < bases->count && (!hint || strncmp(hint, " (did", 5) != 0); i++) {
+        free(hint);
+        hint = data_yaml_hint(bases->items[i], entry);
+    }
+    return hint;
+}
+
 static int nowhere(const struct data_yaml *y, const struct data_yaml_split *split, const struct string_list *bases,
                    struct error *error) {
     const char *name = split == &y->train ? "train" : split == &y->val ? "val" : "test";
-    char places[ERROR_MESSAGE_BYTES] = "", line[ERROR_MESSAGE_BYTES], hint[ERROR_MESSAGE_BYTES / 2];
+    const char *entry = split->rgb.items[0];
+    char places[ERROR_MESSAGE_BYTES] = "", *hint = hint_among(bases, entry);
     size_t size = 0;
     for (size_t i = 0; i < bases->count && size < sizeof places; i++) {
-        char *base = absolute(bases->items[i]), *place = base ? path_join(base, split->rgb.items[0]) : NULL;
-        path_suggest(hint, sizeof hint, place ? place : "");
-        snprintf(line, sizeof line, "\n  tried  %s%s", place ? place : "?", hint);
-        if (!strstr(places, line)) /* bases may be the same directory */
+        char *base = absolute(bases->items[i]), *place = base ? path_join(base, entry) : NULL;
+        char line[ERROR_MESSAGE_BYTES];
+        snprintf(line, sizeof line, "\n  tried  %s", place ? place : "?");
+        if (!strstr(places, line)) /* "." and the file's directory may be one */
             size += (size_t)snprintf(places + size, sizeof places - size, "%s", line);
         free(place);
         free(base);
     }
-    return error_set(error, ERR_INPUT, "%s:%zu: %s is not there%s\n  try    correct \"%s\"%s in %s", y->file,
-                     split->line, split->rgb.items[0], places, name, y->path ? " or \"path\"" : "", y->file);
+    int rc = error_set(error, ERR_INPUT, "%s:%zu: %s is not there%s%s\n  try    correct \"%s\"%s in %s", y->file,
+                       split->line, entry, hint ? hint : "", places, name, y->path ? " or \"path\"" : "", y->file);
+    free(hint);
+    return rc;
 }
 
 /* A key that is nearly a split's when that is missing; `train_only` where a word near "val" or "test" may be another. */

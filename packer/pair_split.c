@@ -90,17 +90,31 @@ static int read_list(struct split_names *names, struct pair_places *places, cons
 static int missing_entry(const struct data_yaml *yaml, const char *name, const char *entry, const char *path,
                          struct error *error) {
     char *here = path[0] == '/' ? NULL : realpath(".", NULL);
-    char *whole = path_join(here ? here : "", path);
-    char hint[ERROR_MESSAGE_BYTES / 2];
+    char *whole = path_join(here ? here : "", path), *hint = data_yaml_hint(yaml->base, entry);
     if (whole)
         path_clean(whole);
-    path_suggest(hint, sizeof hint, whole ? whole : path);
     int rc = error_set(error, ERR_INPUT,
-                       "%s: %s: %s is not there\n  tried  %s%s\n  try    correct \"path\" or \"%s\", or remove \"%s\"",
-                       yaml->file, name, entry, whole ? whole : path, hint, name, name);
+                       "%s: %s: %s is not there%s\n  tried  %s\n  try    correct \"path\" or \"%s\", or remove \"%s\"",
+                       yaml->file, name, entry, hint ? hint : "", whole ? whole : path, name, name);
+    free(hint);
     free(here);
     free(whole);
     return rc;
+}
+
+/* Without its test pictures the data set is whole. One that is nearly there was meant to be. */
+static int note_missing_test(const struct data_yaml *yaml, const char *entry, struct report *report,
+                             struct error *error) {
+    char *hint = data_yaml_hint(yaml->base, entry);
+    const char *file = path_base(yaml->file);
+    struct span value = {(const uint8_t *)entry, strlen(entry)};
+    int rc = !hint   ? ERR_MEMORY
+             : *hint ? report_add(report, RULE_YAML_VALUE, file, 0, 0, value, "the test split is not there%s: left out",
+                                  hint)
+                     : report_add(report, RULE_FILE_SKIPPED, entry, 0, 0, (struct span){0},
+                                  "the test split of %s is not there: left out", file);
+    free(hint);
+    return rc == 0 ? 0 : no_memory(error);
 }
 
 /* One entry of a split: a directory or a list. *missing is set when it is not there. */
@@ -128,12 +142,9 @@ static int add_entries(struct split_names *names, struct pair_places *places, co
         char *path = data_yaml_resolve(yaml->base, entry);
         bool missing = false;
         rc = path ? add_entry(names, places, yaml, entry, path, &missing, error) : no_memory(error);
-        if (rc == 0 && missing && strcmp(name, "test") != 0)
-            rc = missing_entry(yaml, name, entry, path, error);
-        else if (rc == 0 && missing &&
-                 report_add(report, RULE_FILE_SKIPPED, entry, 0, 0, (struct span){0},
-                            "the test split of %s is not there: left out", path_base(yaml->file)) != 0)
-            rc = no_memory(error);
+        if (rc == 0 && missing)
+            rc = strcmp(name, "test") != 0 ? missing_entry(yaml, name, entry, path, error)
+                                           : note_missing_test(yaml, entry, report, error);
         free(path);
     }
     return rc;
@@ -269,7 +280,9 @@ static int add_files(struct members *m, const struct split_names *names, const s
         size_t image = path_list_find(images, path, &hint);
         if (image == SIZE_MAX) {
             rc = report_add(report, RULE_LIST_MISSING, names->lines[i].list, names->lines[i].number, 1, span_of(path),
-                            scan_is_image_name(path) ? "not there" : "not a picture's name");
+                            strchr(path, '\\')         ? "not there: write / for \\"
+                            : scan_is_image_name(path) ? "not there"
+                                                       : "not a picture's name");
         } else if (seen[image] != 0) {
             size_t earlier = seen[image] - 1;
             rc = note_duplicate(report, path, &names->lines[i], earlier < i ? &names->lines[earlier] : NULL);

@@ -431,30 +431,55 @@ static char *nearest_name(const char *directory, const char *name) {
     return nearest;
 }
 
-/* `copy` is the path without slashes at its end. */
-static void suggest(char *out, size_t size, const char *copy) {
+static bool exists(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+/* `directory`/`name`, or the name in the directory that is nearest. Takes over `directory`. */
+static char *nearest_in(char *directory, const char *name) {
+    char *path = path_join(directory, name);
+    if (path && !exists(path)) {
+        char *nearest = nearest_name(*directory ? directory : ".", name);
+        free(path);
+        path = nearest ? path_join(directory, nearest) : NULL;
+        free(nearest);
+    }
+    free(directory);
+    return path;
+}
+
+char *path_nearest(const char *path) {
+    char *copy = strdup(path), *found = strdup(path[0] == '/' ? "/" : "");
+    for (char *c = copy; c && *c; c++)
+        if (*c == '\\')
+            *c = '/';
+    for (char *rest = copy, *name; copy && found && (name = strsep(&rest, "/"));)
+        if (*name && strcmp(name, ".") != 0)
+            found = nearest_in(found, name);
+    if (found && (!copy || *found == '\0')) {
+        free(found);
+        found = NULL;
+    }
+    free(copy);
+    return found;
+}
+
+int path_missing(const char *path, struct error *error) {
+    char *copy = strdup(path);
+    if (!copy)
+        return error_set(error, ERR_MEMORY, "out of memory");
+    for (size_t size = strlen(copy); size > 1 && copy[size - 1] == '/'; size--)
+        copy[size - 1] = '\0';
     const char *name = path_base(copy);
     size_t parent_size = (size_t)(name - copy);
     char *parent = parent_size ? strndup(copy, parent_size) : strdup(".");
     char *nearest = parent ? nearest_name(parent, name) : NULL;
-    if (nearest)
-        snprintf(out, size, " (did you mean %.*s%s?)", (int)parent_size, copy, nearest);
+    int rc = nearest ? error_set(error, ERR_NOT_FOUND, "%s: no such file or directory (did you mean %.*s%s?)", path,
+                                 (int)parent_size, copy, nearest)
+                     : error_set(error, ERR_NOT_FOUND, "%s: no such file or directory", path);
     free(nearest);
     free(parent);
-}
-
-void path_suggest(char *out, size_t size, const char *path) {
-    char *copy = strdup(path);
-    *out = '\0';
-    for (size_t end = copy ? strlen(copy) : 0; end > 1 && copy[end - 1] == '/'; end--)
-        copy[end - 1] = '\0';
-    if (copy)
-        suggest(out, size, copy);
     free(copy);
-}
-
-int path_missing(const char *path, struct error *error) {
-    char hint[ERROR_MESSAGE_BYTES];
-    path_suggest(hint, sizeof hint, path);
-    return error_set(error, ERR_NOT_FOUND, "%s: no such file or directory%s", path, hint);
+    return rc;
 }

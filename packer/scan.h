@@ -56,7 +56,8 @@ bool scan_is_image_name(const char *name);
 /* Sets ERR_NOT_FOUND, "no such file or directory (did you mean …?)" from the names beside `path`, and returns it. */
 int path_missing(const char *path, struct error *error);
 
-/* The " (did you mean …?)" of that, for other messages; "" without such a name. */
-void path_suggest(char *out, size_t size, const char *path);
+/* The path that is there and is most like `path`: with '/' for each '\\', and each name that is missing replaced by the one
+ * beside it that it is nearest to. malloc'ed; NULL when there is none, or memory ran out. */
+char *path_nearest(const char *path);
 
 #endif

@@ -264,6 +264,21 @@ def case_yaml_that_stands_for_other():
     told(3, ["data.yaml:5:1", "a second document"], "check", "night")
 
 
+def case_splits_misspelt():
+    make_splits(PLACES.replace("images/train", "images/trian") + "names: [car]\n")
+    told(3, ["data.yaml:2: images/trian is not there (did you mean images/train?)"], "check", "night")
+    write("night/data.yaml", PLACES.replace("images/val", "imgaes/val") + "names: [car]\n")
+    told(3, ["val: imgaes/val is not there (did you mean images/val?)"], "check", "night")
+    write("night/data.yaml", PLACES.replace("images/train", "images\\train") + "names: [car]\n")
+    told(3, ["(did you mean images/train?)"], "check", "night")
+    write("night/images/test/a.png")
+    write("night/data.yaml", PLACES + "test: images/tset\nnames: [car]\n")
+    told(0, ["hint", '"images/tset"', "did you mean images/test?", "left out"], "check", "night")
+    write("night/list.txt", "images\\train\\train0.png\n")
+    write("night/data.yaml", PLACES.replace("images/train", "list.txt") + "names: [car]\n")
+    told(3, ["list.txt:1:1", "write / for"], "check", "night")
+
+
 def case_split_without_value():
     make_splits(PLACES.replace("val: images/val", "val:") + "names: [car]\n")
     told(0, ['hint      data.yaml:3: "val"', "there is no such split"], "check", "night")

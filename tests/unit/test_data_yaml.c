@@ -380,6 +380,47 @@ Test(data_yaml_file, nowhere_says_where_it_looked) {
     free(file);
 }
 
+static void assert_hint(const char *entry, const char *hint) {
+    char *base = in_root("set"), *found = data_yaml_hint(base, entry);
+    cr_assert_str_eq(found, hint, "%s: %s", entry, found);
+    free(found);
+    free(base);
+}
+
+Test(data_yaml_file, an_entry_that_is_not_there_gets_its_likely_spelling) {
+    add_directory("set/images/train");
+    add_directory("set/images/val2017");
+    add_file("set/train.txt", "");
+    assert_hint("images/trian", " (did you mean images/train?)");
+    assert_hint("imgaes/train/", " (did you mean images/train?)");
+    assert_hint("./imgaes//trian", " (did you mean images/train?)");
+    assert_hint("Images/Train", " (did you mean images/train?)");
+    assert_hint("images\\train", " (did you mean images/train?)");
+    assert_hint("tarin.txt", " (did you mean train.txt?)");
+    assert_hint("photographs", "");
+    assert_hint("images/photographs", "");
+    assert_hint("~/images", " (~ is the shell's: write the directory out)");
+    assert_hint("$DATA/images", " (variables are the shell's: write the directory out)");
+    assert_hint("photos/*.jpg", " (patterns are not read: name the directory, or a .txt list)");
+    assert_hint("http://x/y.zip", " (nothing is fetched: write where it lies)");
+    assert_hint("a, b", " (several are a list: [one, two])");
+    assert_hint("photos\\x", " (write / for \\)");
+    char whole[200], wanted[300];
+    snprintf(whole, sizeof whole, "%s/set/images/trian", root);
+    snprintf(wanted, sizeof wanted, " (did you mean images/train?)");
+    assert_hint(whole, wanted);
+    add_file("set/data.yaml", "path: .\ntrain: images/trian\n");
+    struct data_yaml yaml;
+    struct error error = {0};
+    char *file = in_root("set/data.yaml");
+    cr_assert_eq(data_yaml_read(&yaml, file, &error), ERR_INPUT);
+    cr_assert(strstr(error.message, "data.yaml:2: images/trian is not there (did you mean images/train?)"), "%s",
+              error.message);
+    char *tried = strstr(error.message, "/set/images/trian\n");
+    cr_assert(tried && !strstr(tried + 1, "/set/images/trian\n"), "a place is named once: %s", error.message);
+    free(file);
+}
+
 static void assert_located(const char *expected) {
     char *found, *whole = expected ? in_root(expected) : NULL;
     struct error error = {0};
