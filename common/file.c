@@ -12,12 +12,23 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+/* The two errors of open() that name no cause. */
+static int cannot_open(int dir_fd, const char *path, int os_errno, struct error *error) {
+    struct stat st;
+    if (os_errno == ENOENT && fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
+        return error_set(error, ERR_NOT_FOUND, "%s: is a symbolic link that leads nowhere", path);
+    if (os_errno == ENXIO && fstatat(dir_fd, path, &st, 0) == 0)
+        return error_set(error, ERR_INPUT, "%s: is a %s, not a regular file", path,
+                         S_ISSOCK(st.st_mode) ? "socket" : "device");
+    return error_set_errno(error, os_errno, "%s", path);
+}
+
 /* Opens a regular file for reading. O_NONBLOCK keeps a FIFO without a writer from stopping the run; it does nothing to
  * regular files. Returns 0 with *fd and *size_bytes, or a code with nothing open. */
 static int open_regular(int *fd, uint64_t *size_bytes, int dir_fd, const char *path, struct error *error) {
     int opened = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (opened < 0)
-        return error_set_errno(error, errno, "%s", path);
+        return cannot_open(dir_fd, path, errno, error);
     struct stat st;
     int code = 0;
     if (fstat(opened, &st) != 0)

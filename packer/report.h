@@ -44,7 +44,7 @@ enum report_action {
       "remove one of them")                                                                                            \
     X(LIST_MISSING, "list-missing", ACTION_REJECTED, "listed image that does not exist", "correct the list")           \
     X(LABEL_UNREADABLE, "label-unreadable", ACTION_REJECTED, "image whose label file is unreadable",                   \
-      "check permissions and the disk; save it as UTF-8 text")                                                         \
+      "make it a readable file of UTF-8 text, or remove it if the image is background")                                \
     X(LABEL_ENCODING, "label-encoding", ACTION_DROPPED, "row in an encoding that is not read",                         \
       "save it as UTF-8 or ASCII text")                                                                                \
     X(ROW_TOKENS, "row-tokens", ACTION_DROPPED, "row with the wrong number of values",                                 \

@@ -266,9 +266,20 @@ static int visit(struct walk *w, int fd, const char *path, bool *first, struct e
     return 0;
 }
 
+static bool is_label_name(const char *path) {
+    return strcasecmp(path_suffix(path), "txt") == 0;
+}
+
+/* What has a label's name is the label of its picture, whatever it is: the picture is no background. Reading it fails. */
+static int take_odd(struct walk *w, const char *path, const char *what) {
+    return is_label_name(path) ? path_list_add(&w->out->labels, path) : oddity_add(w, path, what);
+}
+
 static int take_directory(struct walk *w, const char *path, bool link) {
     if (scan_is_image_name(path))
         return oddity_add(w, path, "a directory with an image's name");
+    if (is_label_name(path) && path_list_add(&w->out->labels, path) != 0)
+        return ERR_MEMORY;
     return path_list_add(link ? &w->links : &w->pending, path);
 }
 
@@ -279,7 +290,7 @@ static bool is_configuration(const char *path) {
 static int take_file(struct walk *w, const char *path) {
     if (scan_is_image_name(path))
         return path_list_add(&w->out->images, path);
-    if (strcasecmp(path_suffix(path), "txt") == 0)
+    if (is_label_name(path))
         return path_list_add(&w->out->labels, path);
     if (is_configuration(path)) /* data_yaml_locate() judges these */
         return 0;
@@ -304,13 +315,13 @@ static int take_entry(struct walk *w, int fd, const char *directory, const struc
         return take_directory(w, path, false);
     struct stat st, target;
     if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return oddity_add(w, path, "cannot be examined");
+        return take_odd(w, path, "cannot be examined");
     bool link = S_ISLNK(st.st_mode);
     if (fstatat(fd, entry->d_name, &target, 0) != 0)
-        return oddity_add(w, path, "a broken symbolic link");
+        return take_odd(w, path, "a broken symbolic link");
     if (S_ISREG(target.st_mode))
         return take_file(w, path);
-    return S_ISDIR(target.st_mode) ? take_directory(w, path, link) : oddity_add(w, path, odd_type(target.st_mode));
+    return S_ISDIR(target.st_mode) ? take_directory(w, path, link) : take_odd(w, path, odd_type(target.st_mode));
 }
 
 static int read_entries(struct walk *w, DIR *stream, const char *path, struct error *error) {

@@ -30,7 +30,7 @@ size_t path_list_find(const struct path_list *list, const char *path, size_t *hi
 /* Zero-initialise. */
 struct scan {
     struct path_list images; /* names with a known image suffix (jpg jpeg jpe png bmp tif tiff webp mpo, any case) */
-    struct path_list labels; /* *.txt, any case */
+    struct path_list labels; /* *.txt, any case and whatever it is: a directory, a FIFO, a broken link too */
     uint64_t skipped_count;  /* everything else: each kind is a FILE_SKIPPED row of the report */
     struct arena arena;
 };
@@ -39,7 +39,7 @@ struct scan {
  * Walks `root` / `sub` ("" for all) and adds what it finds; may be called again with the same root. Paths come out
  * relative to `root`. Symbolic links to files and directories are followed; a directory reached twice in a call is
  * walked once, by its real path if that lies in the tree, and the other way to it is named as skipped. Never opens a
- * file: FIFOs, sockets, devices, broken links and directories with an image's name are named and skipped. Known
+ * file: FIFOs, sockets, devices, broken links (but for *.txt) and directories with an image's name are named and skipped. Known
  * droppings (dot files and dot directories, Thumbs.db, desktop.ini, __MACOSX, *-lock, @eaDir) are skipped and counted
  * in one row a kind; so are other suffixes but yaml and yml, counted by suffix. At most two directories are open at
  * once, whatever the depth. A directory that cannot be read is ERR_IO naming it. `root` or `sub` not being there is

@@ -102,6 +102,15 @@ static void print_action(const struct pack_result *result, enum report_action ac
     fputc('\n', stderr);
 }
 
+/* What to do about each kind that cost a sample or a row. */
+static void print_remedies(const struct pack_result *result, enum report_action action) {
+    for (int rule = 0; rule < RULE_COUNT; rule++) {
+        const struct report_rule_info *info = report_rule_info((enum report_rule)rule);
+        if (info->action == action && result->report.counts[rule] > 0)
+            fprintf(stderr, "          %s: %s\n", info->what, info->remedy);
+    }
+}
+
 /* Behind what was dropped: how much of the rows that is, and where one is. */
 static void print_dropped(const struct pack_result *result) {
     const struct intake_counts *counts = &result->added;
@@ -146,7 +155,11 @@ void summary_print(const struct summary *s, const struct pack_result *result) {
               stderr);
     }
     print_action(result, ACTION_REJECTED, STYLE_WARN, "rejected");
+    if (!s->args->quiet)
+        print_remedies(result, ACTION_REJECTED);
     print_dropped(result);
+    if (!s->args->quiet)
+        print_remedies(result, ACTION_DROPPED);
     print_action(result, ACTION_CLAMPED, STYLE_PLAIN, "clamped");
     if (result->total.packed > 0 && result->total.rows == 0) {
         output_label(stderr, STYLE_WARN, "no labels");

@@ -1,5 +1,6 @@
 """What a user who made a mistake is told: what happened, to what, and what to do. Never a bare errno."""
 import os
+import socket
 import subprocess
 import sys
 
@@ -262,6 +263,48 @@ def case_yaml_that_stands_for_other():
     told(3, ["data.yaml:4:8", "the tag !join is not read", "write the value out"], "check", "night")
     write("night/data.yaml", PLACES + "names: [a]\n---\nnames: [b]\n")
     told(3, ["data.yaml:5:1", "a second document"], "check", "night")
+
+
+def case_labels_that_are_no_files():
+    def directory(path):
+        os.mkdir(path)
+
+    def fifo(path):
+        os.mkfifo(path)
+
+    def dangling(path):
+        os.symlink("nowhere", path)
+
+    def listening(path):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.bind(path)
+
+    def device(path):
+        os.symlink("/dev/null", path)
+
+    kinds = [(directory, "is a directory"), (fifo, "is a FIFO"), (dangling, "is a symbolic link that leads nowhere"),
+             (listening, "is a socket"), (device, "is a device")]
+    make_set("night", [LABEL] * 3, classes=2)
+    for make, reason in kinds:
+        label = "night/labels/001.txt"
+        os.remove(label)
+        make(label)
+        for place in ([], ["--labels", "night/labels"]):
+            out, err = command("check", "night", "--max-rejects", "50%", *place)
+            assert f"labels/001.txt: {reason}" in out and "label-missing" not in out, out
+            assert "1 × image whose label file is unreadable" in err, err
+            assert "make it a readable file of UTF-8 text, or remove it" in err, err
+        told(3, ["1 of 3 samples rejected"], "pack", "night", "-o", "night.ypk")
+        if make is directory:
+            os.rmdir(label)
+        else:
+            os.remove(label)
+        write(label, LABEL)
+    # nothing is asked of what no picture claims
+    os.mkdir("night/notes.txt")
+    os.symlink("nowhere", "night/labels/other.txt")
+    out, _ = command("pack", "night", "-o", "night.ypk")
+    assert found("night.ypk", "label-orphan") == [("labels/other.txt", 0, 0, "")]
 
 
 def case_splits_misspelt():

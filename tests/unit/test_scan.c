@@ -117,6 +117,28 @@ Test(scan, droppings_are_counted_and_odd_things_never_opened) {
     report_deinit(&report);
 }
 
+Test(scan, what_has_a_labels_name_is_a_label) {
+    char whole[4096];
+    add_file("labels/a.txt");
+    add_file("labels/b.txt/c.txt");
+    add_file("labels/b.txt/d.png");
+    whole_path(whole, "labels/f.TXT");
+    cr_assert_eq(mkfifo(whole, 0644), 0);
+    add_link("nowhere", "labels/g.txt");
+    add_link("/dev/null", "labels/h.txt");
+    struct scan scan = {0};
+    struct report report = {0};
+    cr_assert_eq(scan_directory(&scan, root, "", &report, NULL, NULL), 0);
+    static const char *const labels[] = {"labels/a.txt", "labels/b.txt", "labels/b.txt/c.txt",
+                                         "labels/f.TXT", "labels/g.txt", "labels/h.txt"};
+    static const char *const images[] = {"labels/b.txt/d.png"};
+    assert_list(&scan.labels, labels, 6);
+    assert_list(&scan.images, images, 1);
+    cr_assert_eq(scan.skipped_count, 0);
+    scan_deinit(&scan);
+    report_deinit(&report);
+}
+
 Test(scan, names_are_bytes) {
     char longest[256 + 8] = "i/";
     memset(longest + 2, 'n', 251);
