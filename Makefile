@@ -24,9 +24,9 @@ COMMON = error bytes file clock suggest record index index_check index_builder c
          chroma baseline entropy huffman samples pixels exif cpu cpus cgroup memory staging
 COMMON_X86 = samples_avx2 samples_avx512
 PACKER = report arena scan yaml_nodes data_yaml data_yaml_locate pair_rule pair_place pair_split pair_map \
-         pair_match pair_label pair_hint pair_sample pair decimal label \
+         pair_match pair_label pair_word pair_hint pair_sample pair decimal label \
          source_image source_jpeg source_png $(SOURCE_TIFF) $(SOURCE_WEBP) $(SOURCE_BMP) normalise intake shard pipeline \
-         publish manifest pack_manifest class_names select part pack_split packed append pack merge verify stray compare reindex \
+         publish manifest pack_manifest class_names select part gray_tally pack_split packed append pack merge verify stray compare reindex \
          lease stage_copy stage
 READER = api_error staged dataset_split dataset_shard dataset decoder random permutation matrix placement oriented boxes plan \
          plan_options plan_state \

@@ -142,10 +142,29 @@ static int share_split(struct pack_result *result, const struct split_source *sp
     return rc;
 }
 
+/* What the colours of a set of one modality say against that modality, when nobody has asked for it. */
+static int hint_modality(struct pack_result *result, const struct gray_tally *tally, const struct pack_options *options,
+                         const struct source_set *sources) {
+    uint64_t packed = result->added.packed;
+    if (options->source.modalities != 0 || packed == 0)
+        return 0;
+    if (sources->modalities == MODALITY_RGB && tally->count == packed)
+        return gray_tally_hint(&result->hint, tally);
+    if (sources->modalities != MODALITY_IR || result->report.counts[RULE_IR_COLOUR] < packed)
+        return 0;
+    return asprintf(&result->hint,
+                    "all %llu pictures have colours, and are taken as infrared. If they are RGB: "
+                    "--modality rgb",
+                    (unsigned long long)packed) < 0
+               ? ERR_MEMORY
+               : 0;
+}
+
 static int pack_splits(struct pack_result *result, struct class_range *classes, const struct pack_options *options,
                        const struct source_set *sources, const struct append *append, const struct publish *publish,
                        struct error *error) {
     struct pack_workers workers;
+    struct gray_tally tally = {0};
     const char *directory = publish ? publish->directory : NULL;
     int rc = directory ? pack_split_check_space(options, sources, directory, error) : 0;
     if (rc == 0)
@@ -158,13 +177,17 @@ static int pack_splits(struct pack_result *result, struct class_range *classes, 
         if (split->same_as != SIZE_MAX)
             continue;
         uint64_t rows = report_rows(&result->report);
-        rc = pack_split_run(&result->splits[i], &result->report, classes, options, sources, split,
+        rc = pack_split_run(&result->splits[i], &result->report, classes, &tally, options, sources, split,
                             append_base(append, i), &workers, directory, publish && publish->resumed, error);
         result->splits[i].report_rows = report_rows(&result->report) - rows;
         intake_counts_add(&result->added, &result->splits[i].counts);
     }
     result->total = result->added;
     pack_workers_destroy(&workers);
+    if (rc == 0 && hint_modality(result, &tally, options, sources) != 0) {
+        result->hint = NULL;
+        rc = error_set(error, ERR_MEMORY, "out of memory");
+    }
     return rc;
 }
 
@@ -463,5 +486,6 @@ int pack_run(struct pack_result *result, const struct pack_options *options, str
 void pack_result_deinit(struct pack_result *result) {
     report_deinit(&result->report);
     free(result->output);
+    free(result->hint);
     *result = (struct pack_result){0};
 }

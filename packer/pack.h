@@ -69,6 +69,7 @@ struct pack_result {
     uint64_t class_count;
     uint64_t pack_bytes; /* all files of the pack */
     struct report report;
+    char *hint; /* about the set as a whole, for people; NULL: none. Not said of what --resume took over */
     bool published;
     bool resumed, restarted; /* an unfinished run was there: continued, or thrown away */
     bool unchanged;          /* nothing to append: the pack is as it was */

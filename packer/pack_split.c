@@ -23,6 +23,7 @@ struct split_run {
     struct pack_split_result *result;
     struct report *report;
     struct class_range *classes;
+    struct gray_tally *tally;
     uint64_t row_count;              /* samples of the split packed so far: the next record's id */
     uint64_t part_first, part_count; /* number of the first part of this run, and of the next; shards have the same */
 
@@ -191,8 +192,12 @@ static int consume(void *arg, void *slot, uint64_t item, struct error *error) {
         const struct label_counts *rows = &in->labels.counts;
         class_range_join(run->classes, (struct class_range){rows->min_class, rows->max_class + 1});
     }
+    const struct sample_source *source = &run->split->samples[item];
+    if (in->counts.packed && source->rgb && !source->ir)
+        gray_tally_add(run->tally, source->rgb,
+                       in->header.rgb.channels == 1 || (in->header.rgb.flags & IMAGE_GRAY) != 0);
     if (run->directory && in->counts.packed)
-        rc = store_sample(run, in, &run->split->samples[item], error);
+        rc = store_sample(run, in, source, error);
     if (rc == 0 && report_append(&run->part_report, &in->report) != 0)
         rc = error_set(error, ERR_MEMORY, "out of memory for the report");
     if (rc == 0 && report_append(run->report, &in->report) != 0)
@@ -393,7 +398,7 @@ out:
 }
 
 int pack_split_run(struct pack_split_result *result, struct report *report, struct class_range *classes,
-                   const struct pack_options *options, const struct source_set *sources,
+                   struct gray_tally *tally, const struct pack_options *options, const struct source_set *sources,
                    const struct split_source *split, const struct index_view *base, struct pack_workers *workers,
                    const char *directory, bool resume, struct error *error) {
     struct split_run run = {.options = options,
@@ -402,7 +407,8 @@ int pack_split_run(struct pack_split_result *result, struct report *report, stru
                             .directory = directory,
                             .result = result,
                             .report = report,
-                            .classes = classes};
+                            .classes = classes,
+                            .tally = tally};
     if (base) {
         run.row_count = base->sample_count;
         run.part_first = run.part_count = base->shard_count;

@@ -4,6 +4,7 @@
 
 #include "class_names.h"
 #include "error.h"
+#include "gray_tally.h"
 #include "pack.h"
 
 #include <stdint.h>
@@ -27,12 +28,12 @@ int pack_split_check_space(const struct pack_options *options, const struct sour
 
 /*
  * Takes every sample of `split` in and writes DIRECTORY/NAME-00000.lmdb, NAME-00000.part, …; *classes grows to hold
- * the class ids seen. `base` is the index that the samples are added to (NULL: none): numbers and record ids go on after
+ * the class ids seen, *tally to count the RGB pictures that were packed alone (not those of shards taken over). `base` is the index that the samples are added to (NULL: none): numbers and record ids go on after
  * it, and so do those of the parts. With `resume`, sealed shards whose part file and sources are as they were are taken over.
  * With directory NULL everything is only checked. Counts go to *result, rows to *report.
  */
 int pack_split_run(struct pack_split_result *result, struct report *report, struct class_range *classes,
-                   const struct pack_options *options, const struct source_set *sources,
+                   struct gray_tally *tally, const struct pack_options *options, const struct source_set *sources,
                    const struct split_source *split, const struct index_view *base, struct pack_workers *workers,
                    const char *directory, bool resume, struct error *error);
 

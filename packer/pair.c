@@ -4,6 +4,7 @@
 #include "index.h"
 #include "manifest.h"
 #include "pair_hint.h"
+#include "pair_word.h"
 #include "pairing.h"
 #include "suggest.h"
 
@@ -259,6 +260,70 @@ static int no_listed_pair(struct pairing *p) {
                      first[0] ? "\n  first  " : "", first);
 }
 
+/* Counts the pictures by what the names of their directories say: those of the splits that data.yaml names, else all. */
+static void count_words(const struct pairing *p, struct pair_words *words) {
+    for (size_t i = 0; i < p->plans.count; i++)
+        for (size_t k = 0; k < p->plans.items[i].member_count[0]; k++)
+            pair_words_count(words, p->scan.images.items[p->plans.items[i].members[0][k].image]);
+    for (size_t i = 0; p->plans.count == 0 && i < p->scan.images.count; i++)
+        pair_words_count(words, p->scan.images.items[i]);
+}
+
+/* Infrared alone, by the name of its directories. That name takes part in finding labels and splits, but where there is an
+ * "images" to do so. */
+static int match_infrared(struct pairing *p, const struct pair_words *words) {
+    p->infrared_only = true;
+    struct pair_rule rule = {.kind = PAIR_BY_DIRECTORY};
+    if (!words->several && words->size < sizeof rule.ir && !path_component(words->infrared, "images")) {
+        memcpy(rule.ir, words->infrared + words->at, words->size);
+        return match_by_path(p, &rule);
+    }
+    p->rule = (struct pair_rule){.kind = PAIR_SINGLE};
+    return pair_match_single(&p->table, &p->scan.images, ROLE_IR) == 0 ? 0 : no_memory(p);
+}
+
+/* Some pictures are infrared by name, others are not, and there is no pair: all are RGB, but that is said. */
+static int note_infrared(struct pairing *p, const struct pair_words *words) {
+    size_t all = words->infrared_count + words->other_count;
+    struct span value = {(const uint8_t *)words->infrared + words->at, words->size};
+    return report_add(
+               &p->out->report, RULE_INFRARED_NAME, "", 0, 0, value,
+               "%zu of %zu pictures lie in directories that say infrared, and are taken as RGB: no two names match. "
+               "--pair dir:RGB=IR tells what belongs together, --modality ir takes all as infrared",
+               words->infrared_count, all) == 0
+               ? 0
+               : no_memory(p);
+}
+
+/* When no rule of the table makes a pair, the names of directories may. */
+static int match_by_words(struct pairing *p, const struct pair_rule *parting) {
+    struct pair_words all = {0}, taken = {0};
+    struct pair_rule rule;
+    for (size_t i = 0; i < p->scan.images.count; i++)
+        pair_words_count(&all, p->scan.images.items[i]);
+    if (pair_words_rule(&rule, &all, &p->scan.images)) {
+        int rc = match_by_path(p, &rule);
+        if (rc != 0 || p->table.pair_count > 0)
+            return rc;
+    }
+    if (wants_pairs(p) || (parting && !wants_one(p)))
+        return pair_hint_nothing(&p->scan.images, NULL, p->error);
+    if (parting)
+        return match_by_path(p, parting);
+    if (wants_one(p))
+        return match_single(p);
+    count_words(p, &taken);
+    if (taken.infrared_count > 0 && taken.other_count == 0)
+        return match_infrared(p, &taken);
+    int rc = taken.infrared_count > 0 ? note_infrared(p, &taken) : 0;
+    return rc == 0 ? match_single(p) : rc;
+}
+
+/* "image" of images=image is infrared only beside its other. */
+static bool says_infrared(const struct pair_rule *rule) {
+    return strcmp(rule->ir, "image") != 0;
+}
+
 /* The first rule that makes a pair. Without one: one modality, its pictures told apart by the first rule that sees both
  * roles, or infrared by the first that sees nothing else. */
 static int match_auto(struct pairing *p) {
@@ -271,15 +336,11 @@ static int match_auto(struct pairing *p) {
             return rc;
         if (!parting && p->table.rgb_count > 0 && p->table.ir_count > 0)
             parting = rule;
-        if (!infrared && p->table.ir_count == p->scan.images.count && pair_hint_is_infrared(rule->ir))
+        if (!infrared && p->table.ir_count == p->scan.images.count && says_infrared(rule))
             infrared = rule;
     }
-    if (wants_pairs(p) || (parting && !wants_one(p)))
-        return pair_hint_nothing(&p->scan.images, NULL, p->error);
-    p->infrared_only = infrared && !wants_one(p);
-    if (p->infrared_only)
-        return match_by_path(p, infrared);
-    return parting ? match_by_path(p, parting) : match_single(p);
+    p->infrared_only = infrared && !parting && !wants_one(p) && !wants_pairs(p);
+    return p->infrared_only ? match_by_path(p, infrared) : match_by_words(p, parting);
 }
 
 static int match(struct pairing *p, bool automatic) {

@@ -2,6 +2,7 @@
 
 #include "file.h"
 #include "pair_match.h"
+#include "pair_word.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -136,12 +137,9 @@ static void append_tried(struct text *t, const struct pair_rule *rule, const str
         append(t, "(no %s)", rgb == 0 ? rule->rgb : rule->ir);
 }
 
-bool pair_hint_is_infrared(const char *word) {
-    static const char *const signs[] = {"ir", "infra", "therm", "lwir", "preview", "tir", "fir"};
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-        if (strcasestr(word, signs[i]))
-            return true;
-    return false;
+/* For a hint a guess will do: FLIR's previews are infrared, and so is what begins with therm. */
+static bool is_infrared(const char *word) {
+    return pair_word_role(word, strlen(word)) == ROLE_IR || strcasestr(word, "preview") || strcasestr(word, "therm");
 }
 
 /* Two words that could be the sides of pairs: equally frequent, in different pictures, one of them infrared by name. */
@@ -149,9 +147,9 @@ static bool find_sides(const struct tally *t, size_t image_count, size_t *rgb, s
     for (size_t i = 0; i < t->count; i++) {
         for (size_t k = i + 1; k < t->count; k++) {
             if (t->counts[i] != t->counts[k] || 2 * t->counts[i] > image_count ||
-                pair_hint_is_infrared(t->words[i]) == pair_hint_is_infrared(t->words[k]))
+                is_infrared(t->words[i]) == is_infrared(t->words[k]))
                 continue;
-            *ir = pair_hint_is_infrared(t->words[i]) ? i : k;
+            *ir = is_infrared(t->words[i]) ? i : k;
             *rgb = *ir == i ? k : i;
             return true;
         }

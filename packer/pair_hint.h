@@ -6,13 +6,8 @@
 #include "pair_rule.h"
 #include "scan.h"
 
-#include <stdbool.h>
-
 /* Sets and returns ERR_INPUT: how many pictures there are, the rules that were tried and why they fail, which endings
  * of file names were seen how often, and the option that would fit. `rule` NULL: "auto" was tried. */
 int pair_hint_nothing(const struct path_list *images, const struct pair_rule *rule, struct error *error);
-
-/* True for words that say infrared to a person: "imagesIR", "thermal", "_PreviewData". */
-bool pair_hint_is_infrared(const char *word);
 
 #endif

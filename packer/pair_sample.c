@@ -375,7 +375,7 @@ static void describe(struct pairing *p) {
     char rule[256], number[32];
     const char *noun = p->kind == SAMPLE_RGB ? "RGB image" : p->kind == SAMPLE_IR ? "IR image" : "pair";
     if (p->infrared_only)
-        snprintf(rule, sizeof rule, "all in %s", p->rule.ir);
+        snprintf(rule, sizeof rule, "all in %s", p->rule.ir[0] ? p->rule.ir : "directories that say infrared");
     else
         pair_rule_describe(&p->rule, rule);
     size_t size = (size_t)snprintf(set->rule, sizeof set->rule, "%s:", rule);

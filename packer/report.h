@@ -82,6 +82,8 @@ enum report_action {
     X(SOURCE_GONE, "source-gone", ACTION_NOTE, "sample of the pack that the data set has lost",                        \
       "pack the data set anew")                                                                                        \
     X(YAML_KEY, "yaml-key", ACTION_NOTE, "unknown key in data.yaml", "correct or remove it")                           \
+    X(INFRARED_NAME, "infrared-name", ACTION_NOTE, "set with infrared pictures, by the names of directories",          \
+      "--pair dir:RGB=IR, or --modality ir")                                                                           \
     X(YAML_VALUE, "yaml-value", ACTION_NOTE, "value in data.yaml to look at", "correct it")
 
 enum report_rule {

@@ -127,8 +127,9 @@ static void print_dropped(const struct pack_result *result) {
 }
 
 /* What is said of the whole set deserves more than its count: the first row of each such rule. */
-static void print_set_hints(const struct report *report) {
-    static const enum report_rule rules[] = {RULE_YAML_KEY, RULE_YAML_VALUE, RULE_IDS_ONE_BASED};
+static void print_set_hints(const struct pack_result *result) {
+    const struct report *report = &result->report;
+    static const enum report_rule rules[] = {RULE_YAML_KEY, RULE_YAML_VALUE, RULE_INFRARED_NAME, RULE_IDS_ONE_BASED};
     struct report_example example;
     char text[400];
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
@@ -137,6 +138,10 @@ static void print_set_hints(const struct report *report) {
             output_label(stderr, STYLE_WARN, "hint");
             fprintf(stderr, "%s\n", example.path.size > 0 ? text : text + 2 /* ": " */);
         }
+    if (result->hint != NULL) {
+        output_label(stderr, STYLE_WARN, "hint");
+        fprintf(stderr, "%s\n", result->hint);
+    }
 }
 
 void summary_print(const struct summary *s, const struct pack_result *result) {
@@ -169,7 +174,7 @@ void summary_print(const struct summary *s, const struct pack_result *result) {
     }
     if (s->args->quiet)
         return;
-    print_set_hints(&result->report);
+    print_set_hints(result);
     print_action(result, ACTION_NOTE, STYLE_PLAIN, "noted");
 }
 
@@ -247,6 +252,8 @@ json_t *summary_json_result(const struct pack_result *result) {
 json_t *summary_json(const struct summary *s, const struct pack_result *result) {
     json_t *out = summary_json_result(result);
     json_object_set_new(out, "seconds", json_real(s->seconds));
+    if (result->hint != NULL)
+        json_object_set_new(out, "hint", output_json_name(result->hint));
     if (s->args->pack.check_only)
         json_object_del(out, "output");
     if (s->args->pack.append) {

@@ -4,9 +4,10 @@ import socket
 import subprocess
 import sys
 
-from lib import GRAY, YOLOPACK, command, found, listing, make_set, pack, run_cases, write
+from lib import GRAY, PICTURE, YOLOPACK, command, found, listing, make_set, pack, png, run_cases, write
 
 NOBODY = 65534
+LABEL = "0 0.5 0.5 0.2 0.2\n"
 
 
 def told(code, words, *arguments, **options):
@@ -115,6 +116,42 @@ def case_only_infrared():
     assert "RGB image" in err, err
 
 
+def case_infrared_under_other_names():
+    for folder in ("ImagesIR", "FIR", "thermal_8_bit", "lwir_frames"):
+        for i in range(3):
+            write(f"{folder}_alone/{folder}/{i}.png", GRAY)
+            write(f"{folder}_alone/labels/{i}.txt", LABEL)
+            write(f"{folder}_pairs/{folder}/{i}.png", GRAY)
+            write(f"{folder}_pairs/Pictures/{i}.png")
+        out, err = command("check", f"{folder}_alone")
+        assert f"all in {folder}: 3 IR images" in err and "3 boxes" in out and "hint" not in err, (out, err)
+        _, err = command("check", f"{folder}_pairs")
+        assert f"Pictures/ + {folder}/ by name: 3 pairs" in err and "hint" not in err, err
+    # a name is no proof
+    write("trees/fir/0.png")
+    write("trees/fir/1.png")
+    told(0, ["all 2 pictures have colours, and are taken as infrared", "--modality rgb"], "check", "trees")
+    _, err = command("check", "trees", "--modality", "rgb")
+    assert "hint" not in err, err
+
+
+def case_gray_pictures_taken_as_rgb():
+    three = png(40, 30, lambda x, y: (6 * x,) * 3)
+    for i in range(12):
+        write(f"gray/images/{i}.png", GRAY if i % 2 else three)
+        write(f"mixed/images/{i}.png", GRAY if i % 3 else PICTURE)
+        write(f"folder/a/{i}.png")
+        write(f"folder/b/{i + 50}.png", GRAY)
+    words = ["hint      all 12 pictures are gray, and taken as RGB", "--modality ir"]
+    told(0, words, "check", "gray")
+    told(0, words, "pack", "gray", "-o", "gray.ypk", "--preset", "raw")
+    assert "all 12 pictures are gray" in pack("gray", "gray.ypk")["hint"]
+    told(0, ["hint      all 12 pictures of b/ are gray", "--pair dir:RGB=IR"], "check", "folder")
+    for quiet in (["mixed"], ["gray", "--modality", "rgb"], ["gray", "--modality", "ir"]):
+        _, err = command("check", *quiet)
+        assert "hint" not in err, err
+
+
 def case_no_permission():
     make_set("night", ["0 0.5 0.5 0.2 0.2\n"] * 3, classes=2)
     os.makedirs("closed")
@@ -217,9 +254,6 @@ def case_most_rows_are_dropped():
     # rows that --classes leaves out are no part of the whole
     make_set("chosen", ["0 0.5 0.5 0.2 0.2\n" + "1 0.5 0.5 0.2 0.2\n" * 9 + "0 5 5 5 5\n0 6 5 5 5\n"], classes=2)
     told(3, ["2 of 3 label rows"], "check", "chosen", "--classes", "0")
-
-
-LABEL = "0 0.5 0.5 0.2 0.2\n"
 
 
 def make_splits(text, images="images", splits=("train", "val")):

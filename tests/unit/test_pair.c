@@ -204,6 +204,48 @@ Test(pair, infrared_alone) {
     cr_assert_eq(set.modalities, MODALITY_IR);
 }
 
+Test(pair, infrared_alone_by_a_name_that_no_rule_has) {
+    add_files("thermal_8_bit/train/a.jpg", "thermal_8_bit/val/b.jpg", "labels/train/a.txt", NULL);
+    FIND(.dataset = NULL);
+    assert_samples("train: - thermal_8_bit/train/a.jpg labels/train/a.txt\nval: - thermal_8_bit/val/b.jpg -\n");
+    cr_assert_str_eq(set.rule, "all in thermal_8_bit: 1 IR image in train, 1 IR image in val");
+    FIND(.modalities = MODALITY_RGB);
+    cr_assert_eq(set.modalities, MODALITY_RGB);
+    REFUSE(ERR_INPUT, .modalities = MODALITY_RGB | MODALITY_IR);
+}
+
+Test(pair, infrared_alone_in_several_directories) {
+    add_files("thermal/images/train/a.jpg", "LWIR/images/val/b.jpg", "thermal/labels/train/a.txt", NULL);
+    FIND(.dataset = NULL);
+    assert_samples("train: - thermal/images/train/a.jpg thermal/labels/train/a.txt\nval: - LWIR/images/val/b.jpg -\n");
+    cr_assert(strstr(set.rule, "all in directories that say infrared: "), "%s", set.rule);
+}
+
+Test(pair, infrared_alone_as_data_yaml_names_it) {
+    add_files("FIR/train/a.jpg", "docs/look.png", NULL);
+    write_file("data.yaml", "train: FIR/train\nnames: [a]\n");
+    FIND(.dataset = NULL);
+    assert_samples("train: - FIR/train/a.jpg -\n");
+}
+
+Test(pair, pairs_by_names_that_no_rule_has) {
+    add_files("RGB/a.jpg", "RGB/b.jpg", "FIR/a.png", "FIR/c.png", "labels/a.txt", NULL);
+    FIND(.dataset = NULL);
+    assert_samples("train: RGB/a.jpg FIR/a.png labels/a.txt\n");
+    cr_assert_str_eq(set.rule, "RGB/ + FIR/ by name: 1 pair in train; 2 unpaired");
+    FIND(.modalities = MODALITY_IR);
+    assert_samples("train: - FIR/a.png labels/a.txt\ntrain: - FIR/c.png -\n");
+}
+
+Test(pair, infrared_by_name_without_a_pair_is_said) {
+    add_files("images_rgb_train/a.jpg", "images_thermal_train/b.jpg", "images_thermal_val/c.jpg", NULL);
+    FIND(.dataset = NULL);
+    cr_assert_eq(set.modalities, MODALITY_RGB);
+    assert_row("\tinfrared-name\tnote\timages_thermal_train\t2 of 3 pictures lie in directories that say infrared");
+    FIND(.modalities = MODALITY_RGB);
+    cr_assert_eq(set.report.counts[RULE_INFRARED_NAME], 0);
+}
+
 Test(pair, nothing_paired_says_what_was_seen) {
     add_files("d/x1_day.jpg", "d/x2_day.jpg", "d/x1_thermo.jpg", "d/x2_thermo.jpg", NULL);
     REFUSE(ERR_INPUT, .modalities = MODALITY_RGB | MODALITY_IR);
