@@ -111,9 +111,10 @@ char *data_yaml_hint(const char *base, const char *entry) {
     char *path = path_join(base, entry), *near = path ? path_nearest(path) : NULL, *hint = NULL;
     size_t size = strlen(base);
     bool inside = near && strcmp(base, ".") != 0 && strncmp(near, base, size) == 0 && near[size] == '/';
-    if (!near)
+    const char *shown = inside ? near + size + 1 : near;
+    if (!near || strcmp(shown, entry) == 0)
         hint = strdup(misunderstanding(entry));
-    else if (asprintf(&hint, " (did you mean %s?)", inside ? near + size + 1 : near) < 0)
+    else if (asprintf(&hint, " (did you mean %s?)", shown) < 0)
         hint = NULL;
     free(near);
     free(path);

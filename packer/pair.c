@@ -64,10 +64,13 @@ static int note_remarks(struct pairing *p) {
 static int note_unused_path(struct pairing *p) {
     if (!p->yaml.path_unused)
         return 0;
-    char *base = realpath(p->yaml.base, NULL);
-    int rc = report_add(&p->out->report, RULE_YAML_PATH, path_base(p->yaml.file), 0, 0,
-                        (struct span){(const uint8_t *)p->yaml.path, strlen(p->yaml.path)},
-                        "what it names is not there: files are taken from %s", base ? base : p->yaml.base);
+    char *base = realpath(p->yaml.base, NULL), *hint = data_yaml_hint(p->yaml.base, p->yaml.path);
+    int rc = hint
+                 ? report_add(&p->out->report, RULE_YAML_PATH, path_base(p->yaml.file), 0, 0,
+                              (struct span){(const uint8_t *)p->yaml.path, strlen(p->yaml.path)},
+                              "what it names is not there%s: files are taken from %s", hint, base ? base : p->yaml.base)
+                 : ERR_MEMORY;
+    free(hint);
     free(base);
     return rc == 0 ? 0 : no_memory(p);
 }
@@ -425,9 +428,10 @@ static int find_labels(struct pairing *p) {
 static int make_samples(struct pairing *p) {
     p->marked = calloc(p->scan.images.count, 1);
     p->reported = calloc(p->scan.images.count, 1);
+    p->split_of = calloc(p->scan.images.count, 1);
     size_t label_count = p->label_prefix ? p->label_scan.labels.count : p->scan.labels.count;
     p->user_of_label = malloc((label_count + 1) * sizeof *p->user_of_label);
-    if (!p->marked || !p->reported || !p->user_of_label)
+    if (!p->marked || !p->reported || !p->split_of || !p->user_of_label)
         return no_memory(p);
     for (size_t i = 0; i < label_count; i++)
         p->user_of_label[i] = PAIR_NONE;
@@ -456,6 +460,7 @@ static void pairing_deinit(struct pairing *p) {
     free(p->user_of_label);
     free(p->marked);
     free(p->reported);
+    free(p->split_of);
 }
 
 int pair_sources(struct source_set *out, const struct pair_options *options, struct error *error) {

@@ -280,6 +280,38 @@ out:
     return rc;
 }
 
+/* ---- none at all ------------------------------------------------------------------------------------------------- */
+
+#define NEAR_LIMIT 20u /* pictures whose names are looked for among the label files */
+
+/* The length of the directory of `file` below which it lies as the picture does below some of its own; SIZE_MAX if not even the
+ * names are the same. */
+static size_t common_root(const char *file, const char *picture) {
+    size_t a = path_stem_size(file), b = path_stem_size(picture), root = SIZE_MAX;
+    while (a > 0 && b > 0 && file[a - 1] == picture[b - 1]) {
+        a--;
+        b--;
+        if (file[a] == '/')
+            root = a;
+    }
+    bool whole = (a == 0 || file[a - 1] == '/') && (b == 0 || picture[b - 1] == '/');
+    return whole && a > 0 ? a - 1 : root;
+}
+
+/* Not one picture has a label. A label file that has a picture's name says where they are. */
+static int point_at_labels(const struct pair_labels *labels, const struct path_list *images, struct report *report) {
+    for (size_t i = 0; i < images->count && i < NEAR_LIMIT; i++)
+        for (size_t k = 0; k < labels->files->count; k++) {
+            const char *file = labels->files->items[k], *picture = images->items[i];
+            size_t root = common_root(file, picture);
+            if (root != SIZE_MAX)
+                return report_add(report, RULE_LABEL_NEAR, file, 0, 0,
+                                  (struct span){(const uint8_t *)picture, strlen(picture)},
+                                  "labels of these pictures are not looked for there: --labels %.*s", (int)root, file);
+        }
+    return 0;
+}
+
 int pair_labels_find(uint32_t *label_of, const struct pair_labels *labels, const struct path_list *images,
                      const struct pair_rule *rule, struct report *report, struct error *error) {
     struct search s = {.labels = labels, .rule = rule};
@@ -291,7 +323,12 @@ int pair_labels_find(uint32_t *label_of, const struct pair_labels *labels, const
         else
             label_of[i] = find_one(&s, images->items[i]);
     }
+    size_t unlabelled = 0;
+    while (unlabelled < images->count && label_of[unlabelled] == PAIR_NONE)
+        unlabelled++;
     int rc = s.failed ? ERR_MEMORY : find_orphans(&s, label_of, images, report);
+    if (rc == 0 && unlabelled == images->count && !labels->directory)
+        rc = point_at_labels(labels, images, report);
     free(s.skeletons);
     free(s.directories.items);
     arena_deinit(&s.arena);

@@ -290,6 +290,28 @@ static const struct data_yaml_split *split_of_yaml(const struct data_yaml *yaml,
     return strcmp(name, "train") == 0 ? &yaml->train : strcmp(name, "val") == 0 ? &yaml->val : &yaml->test;
 }
 
+/* Samples that an earlier split has already: what is trained on says little when it is evaluated. */
+static int note_overlap(struct pairing *p) {
+    struct source_set *set = p->out;
+    const struct split_source *last = &set->splits[set->split_count - 1];
+    uint8_t other = 0;
+    size_t shared = 0;
+    for (size_t i = 0; i < p->scan.images.count && last->same_as == SIZE_MAX; i++) {
+        if (!p->marked[i] || p->reported[i])
+            continue;
+        if (p->split_of[i] == 0)
+            p->split_of[i] = (uint8_t)set->split_count;
+        else if (other == 0 || p->split_of[i] == other) {
+            other = p->split_of[i];
+            shared++;
+        }
+    }
+    return shared == 0 ? 0
+                       : report_add(&set->report, RULE_SPLIT_OVERLAP, path_base(p->yaml.file), 0, 0, (struct span){0},
+                                    "%zu of the %zu samples of %s are in %s too", shared, last->count, last->name,
+                                    set->splits[other - 1].name);
+}
+
 static int empty_split(struct pairing *p, const char *name) {
     const struct data_yaml_split *split = split_of_yaml(&p->yaml, name);
     const struct string_list *entries = split->rgb.count > 0 ? &split->rgb : &split->ir;
@@ -342,6 +364,8 @@ static int make_named_splits(struct pairing *p, unsigned char *named) {
             return empty_split(p, plan->name);
         if (rc == 0)
             rc = note_shared(p);
+        if (rc == 0)
+            rc = note_overlap(p);
         if (rc != 0)
             return no_memory(p);
     }

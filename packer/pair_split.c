@@ -133,6 +133,20 @@ static int add_entry(struct split_names *names, struct pair_places *places, cons
     return place && path_list_add(&names->directories, place) == 0 ? 0 : no_memory(error);
 }
 
+static bool names_nothing(const struct split_names *names) {
+    return names->directories.count == 0 && names->files.count == 0;
+}
+
+/* A list without a line. Without test pictures the data set is whole. */
+static int note_empty_list(const struct data_yaml *yaml, const char *name, const char *entry, struct report *report,
+                           struct error *error) {
+    struct span value = {(const uint8_t *)entry, strlen(entry)};
+    return report_add(report, RULE_YAML_VALUE, path_base(yaml->file), 0, 0, value, "%s: the list has no line", name) ==
+                   0
+               ? 0
+               : no_memory(error);
+}
+
 static int add_entries(struct split_names *names, struct pair_places *places, const struct data_yaml *yaml,
                        const char *name, const struct string_list *entries, struct report *report,
                        struct error *error) {
@@ -141,17 +155,19 @@ static int add_entries(struct split_names *names, struct pair_places *places, co
         const char *entry = entries->items[i];
         char *path = data_yaml_resolve(yaml->base, entry);
         bool missing = false;
+        size_t before = names->directories.count + names->files.count;
         rc = path ? add_entry(names, places, yaml, entry, path, &missing, error) : no_memory(error);
         if (rc == 0 && missing)
             rc = strcmp(name, "test") != 0 ? missing_entry(yaml, name, entry, path, error)
                                            : note_missing_test(yaml, entry, report, error);
+        else if (rc == 0 && names->directories.count + names->files.count == before)
+            rc = note_empty_list(yaml, name, entry, report, error);
         free(path);
     }
+    if (rc == 0 && entries->count != 0 && names_nothing(names) && strcmp(name, "test") != 0)
+        rc = error_set(error, ERR_INPUT, "%s: %s: %s has no line\n  try    fill the list, or remove \"%s\"", yaml->file,
+                       name, entries->items[0], name);
     return rc;
-}
-
-static bool names_nothing(const struct split_names *names) {
-    return names->directories.count == 0 && names->files.count == 0;
 }
 
 int split_plans_read(struct split_plans *out, struct pair_places *places, const struct data_yaml *yaml,

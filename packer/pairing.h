@@ -36,6 +36,7 @@ struct pairing {
     uint32_t *user_of_label;     /* over the label files: the picture whose sample has it, or PAIR_NONE */
     uint8_t *marked;             /* of the current split: the picture that stands for the sample */
     uint8_t *reported;           /* as unpaired or ambiguous */
+    uint8_t *split_of;           /* by data.yaml: one more than the first split with the picture's sample */
     uint64_t unpaired_count;
     uint64_t stranger_count; /* pictures of a split that the rule gives no role */
     const char *first_stranger;

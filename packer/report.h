@@ -75,6 +75,8 @@ enum report_action {
     X(FILE_SKIPPED, "file-skipped", ACTION_NOTE, "file skipped", "")                                                   \
     X(SPLIT_NONE, "split-none", ACTION_NOTE, "group of pictures that no split names", "add them to data.yaml")         \
     X(SPLIT_SHARED, "split-shared", ACTION_NOTE, "split that names the same images as another", "")                    \
+    X(SPLIT_OVERLAP, "split-overlap", ACTION_NOTE, "split that shares images with another",                            \
+      "name each image in one split")                                                                                  \
     X(SAMPLES_LEFT, "samples-left-out", ACTION_NOTE, "split of which --fraction takes a part", "")                     \
     X(SOURCE_CHANGED, "source-changed", ACTION_NOTE, "sample whose source changed after it was packed",                \
       "pack the data set anew")                                                                                        \

@@ -129,7 +129,8 @@ static void print_dropped(const struct pack_result *result) {
 /* What is said of the whole set deserves more than its count: the first row of each such rule. */
 static void print_set_hints(const struct pack_result *result) {
     const struct report *report = &result->report;
-    static const enum report_rule rules[] = {RULE_YAML_KEY, RULE_YAML_VALUE, RULE_INFRARED_NAME, RULE_IDS_ONE_BASED};
+    static const enum report_rule rules[] = {RULE_YAML_KEY,   RULE_YAML_VALUE,    RULE_INFRARED_NAME,
+                                             RULE_LABEL_NEAR, RULE_SPLIT_OVERLAP, RULE_IDS_ONE_BASED};
     struct report_example example;
     char text[400];
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)

@@ -206,8 +206,8 @@ def case_data_yaml_names_what_is_not_there():
     make_set("night", ["0 0.5 0.5 0.2 0.2\n"] * 3, classes=2)
     write("night/data.yaml", "path: .\ntrain: imagse\nnames: [a, b]\n")
     _, err = command("check", "night", code=3)
-    assert "data.yaml:2" in err and "night/images?" in err and 'correct "train" or "path"' in err, err
-    assert err.count("night/imagse (did") == 1, err
+    assert "data.yaml:2: imagse is not there (did you mean images?)" in err and 'correct "train" or "path"' in err, err
+    assert err.count("night/imagse\n") == 1, err
     os.makedirs("night/later")
     write("night/data.yaml", "train: images\nval: later\nnames: [a, b]\n")
     told(3, ["val: no picture in what it names", "names  later", 'correct "val", or remove it'], "check", "night")
@@ -233,6 +233,16 @@ def case_a_misspelt_key_of_a_map():
     told(3, ["did you mean rgb?"], "check", "night", "--pair", "map:night.jsonl")
     write("night.jsonl", '{"id": "7", "rgb": "images/000.png", "labels": ["labels/000.txt"]}\n')
     command("check", "night", "--pair", "map:night.jsonl")
+
+
+def case_labels_written_otherwise():
+    for i in range(3):
+        write(f"night/images/train/{i}.png")
+        write(f"night/Labels/train/{i}.txt", LABEL)
+    _, err = command("check", "night")
+    assert "no labels" in err and "hint      Labels/train/0.txt" in err and "--labels Labels" in err, err
+    out, _ = command("check", "night", "--labels", "Labels")
+    assert "3 boxes" in out, out
 
 
 def case_most_rows_are_dropped():
@@ -354,6 +364,11 @@ def case_splits_misspelt():
     write("night/list.txt", "images\\train\\train0.png\n")
     write("night/data.yaml", PLACES.replace("images/train", "list.txt") + "names: [car]\n")
     told(3, ["list.txt:1:1", "write / for"], "check", "night")
+
+
+def case_splits_that_overlap():
+    make_splits(PLACES.replace("images/train", "images") + "names: [car]\n")
+    told(0, ["hint      data.yaml: 3 of the 3 samples of val are in train too"], "check", "night")
 
 
 def case_split_without_value():

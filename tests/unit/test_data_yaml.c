@@ -398,6 +398,7 @@ Test(data_yaml_file, an_entry_that_is_not_there_gets_its_likely_spelling) {
     assert_hint("images\\train", " (did you mean images/train?)");
     assert_hint("tarin.txt", " (did you mean train.txt?)");
     assert_hint("photographs", "");
+    assert_hint("images/train", "");
     assert_hint("images/photographs", "");
     assert_hint("~/images", " (~ is the shell's: write the directory out)");
     assert_hint("$DATA/images", " (variables are the shell's: write the directory out)");

@@ -603,6 +603,45 @@ Test(pair, real_layouts) {
 
 /* ---- what is told ---- */
 
+Test(pair, splits_that_overlap) {
+    add_files("images/train/a.jpg", "images/val/b.jpg", "images/val/c.jpg", NULL);
+    write_file("data.yaml", "train: images\nval: images/val\ntest: [images/train, images/val]\nnames: [a]\n");
+    FIND(.dataset = NULL);
+    assert_row("data.yaml\t0\t0\tsplit-overlap\tnote\t\t2 of the 2 samples of val are in train too\n");
+    assert_row("split-shared\tnote\t\ttest names the same pictures as train\n");
+    cr_assert_eq(set.report.counts[RULE_SPLIT_OVERLAP], 1);
+    write_file("data.yaml", "train: images/train\nval: images/val\nnames: [a]\n");
+    FIND(.dataset = NULL);
+    cr_assert_eq(set.report.counts[RULE_SPLIT_OVERLAP], 0);
+}
+
+Test(pair, lists_without_a_line) {
+    add_files("images/a.jpg", "empty.txt", NULL);
+    write_file("data.yaml", "train: empty.txt\nval: images\nnames: [a]\n");
+    REFUSE(ERR_INPUT, .dataset = NULL);
+    assert_message("train: empty.txt has no line\n  try    fill the list, or remove \"train\"");
+    write_file("data.yaml", "train: [images, empty.txt]\ntest: empty.txt\nnames: [a]\n");
+    FIND(.dataset = NULL);
+    assert_row("data.yaml\t0\t0\tyaml-value\tnote\tempty.txt\ttrain: the list has no line\n");
+    assert_row("data.yaml\t0\t0\tyaml-value\tnote\tempty.txt\ttest: the list has no line\n");
+    assert_samples("train: images/a.jpg - -\n");
+}
+
+Test(pair, labels_where_nobody_looks) {
+    add_files("images/train/a.jpg", "Labels/train/a.txt", "notes.txt", NULL);
+    FIND(.dataset = NULL);
+    assert_row(
+        "Labels/train/a.txt\t0\t0\tlabel-near\tnote\timages/train/a.jpg\tlabels of these pictures are not looked "
+        "for there: --labels Labels\n");
+    FIND(.labels = "Labels");
+    assert_samples("train: images/train/a.jpg - Labels/train/a.txt\n");
+    cr_assert_eq(set.report.counts[RULE_LABEL_NEAR], 0);
+    /* a picture that has its label shows that labels are looked for where they are */
+    add_files("images/train/b.jpg", "labels/train/b.txt", NULL);
+    FIND(.dataset = NULL);
+    cr_assert_eq(set.report.counts[RULE_LABEL_NEAR], 0);
+}
+
 Test(pair, label_file_of_two_pictures) {
     add_files("images/a.jpg", "images/a.jpeg", "images/b.jpg", "labels/a.txt", "labels/b.txt", NULL);
     FIND(.dataset = NULL);
