@@ -21,6 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check_list(&yaml.unknown_keys);
         check_list(&yaml.train.rgb);
         check_list(&yaml.train.ir);
+        for (size_t i = 0; i < yaml.remark_count; i++)
+            CHECK(yaml.remarks[i].value && yaml.remarks[i].text);
     } else {
         fuzz_check_refusal(rc, &error);
     }
