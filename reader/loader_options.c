@@ -328,7 +328,8 @@ static int plan_memory(struct loader_config *c, const struct ypk_dataset *datase
     const ypk_loader_options *o = &c->options;
     struct loader_memory *m = &c->memory;
     unsigned need = pictures_a_sample(o);
-    uint32_t depth = need > 1 ? plan_frozen_options(c->plan)->mosaic_depth : 0;
+    bool keeps = need > 1 && !o->mosaic_pool_all; /* pictures that later samples use */
+    uint32_t depth = keeps ? plan_frozen_options(c->plan)->mosaic_depth : 0;
 
     m->slot_bytes = slot_bytes(&c->layout);
     m->picture_bytes = frame_picture_bytes(&c->frame);

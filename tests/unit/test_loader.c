@@ -704,3 +704,15 @@ Test(loader, options_of_a_later_header_are_taken_unless_it_uses_more) {
     cr_assert_eq(ypk_loader_create(&loader, dataset, &o.known, &error), YPK_E_ARGUMENT);
     cr_assert(strstr(error.message, "size"), "%s", error.message);
 }
+
+Test(loader, partners_from_the_whole_set_take_no_window) {
+    ypk_loader_options o = small_options();
+    ypk_loader_stats s;
+    o.workers = 2;
+    o.mosaic_pool_all = 1;
+    ypk_loader *loader = make_loader(&o);
+    ypk_loader_get_stats(loader, &s);
+    ypk_loader_destroy(&loader);
+    cr_assert_eq(s.window_pictures, 2 * 2 * 4, "%u, where two workers use four each for both layers",
+                 s.window_pictures);
+}
