@@ -80,17 +80,17 @@ int jpeg_decode_planes(struct jpeg *jpeg, const struct jpeg_planes *out, bool *d
 /* Scratch that a handle keeps after that for pictures up to a width. */
 size_t jpeg_planes_scratch_bytes(uint32_t width);
 
-/* The first harmless warning of the last check or decode, missing EOI included; "" if there was none. Borrowed until the
- * next call with this handle. */
-const char *jpeg_warning(const struct jpeg *jpeg);
-
-/* The same, faster and not the same bytes: out's size may be the header's scaled down by jpeg_scaled_side(), which the
- * library does while it decodes, and chroma is repeated instead of interpolated. */
+/* As jpeg_decode(), but faster and not the same bytes: out's size may be the header's scaled down by jpeg_scaled_side(), which
+ * the library does while it decodes, and chroma is repeated instead of interpolated. */
 int jpeg_decode_fast(struct jpeg *jpeg, struct span file, const struct pixels *out, bool gray_source,
                      struct error *error);
 
 /* A side of the picture scaled by `eighths` / 8 (1-8), rounded up. */
 uint32_t jpeg_scaled_side(uint32_t side, int eighths);
+
+/* The first harmless warning of the last check or decode, missing EOI included; "" if there was none. Borrowed until the
+ * next call with this handle. */
+const char *jpeg_warning(const struct jpeg *jpeg);
 
 /* Encodes interleaved 8-bit pixels (channels 1 or 3), appended to `out`. quality 1-100; subsample_420 has no meaning for
  * one channel; chroma is made to fit how decoders interpolate it (chroma.h). Optimised Huffman tables; no metadata. */

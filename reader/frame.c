@@ -166,14 +166,19 @@ static void lend_scratch(struct frame *f, size_t used) {
     codec_lend(decoder_codec(f->decoder), left ? f->pixels.data + first : NULL, left ? f->pixels.capacity - first : 0);
 }
 
-/* The smallest scale of the JPEG decoder that is not below the size wanted, of 1/4 and 1/8: at the others the library takes as
- * long as the whole picture does on its way to planes, or longer. */
-static int choose_eighths(const struct record_image *image, struct size_px size) {
-    for (int eighths = 1; eighths <= 2; eighths++)
-        if (jpeg_scaled_side(image->width, eighths) >= size.width &&
-            jpeg_scaled_side(image->height, eighths) >= size.height)
-            return eighths;
-    return 8;
+/* The smallest scale in eighths, of 1, 2, 4 and 8, that is not below the size wanted: the library has no vector instructions
+ * for the others. Full chroma costs it more at any scale than the way to planes does. */
+static int choose_eighths(struct frame *f, const struct record_image *image, struct span payload, struct size_px size) {
+    struct jpeg_info info;
+    struct error ignored; /* decoding says it */
+    int eighths = 1;
+    while (eighths < 8 && (jpeg_scaled_side(image->width, eighths) < size.width ||
+                           jpeg_scaled_side(image->height, eighths) < size.height))
+        eighths *= 2;
+    if (eighths < 8 && (jpeg_probe(codec_jpeg(decoder_codec(f->decoder)), &info, payload, &ignored) != 0 ||
+                        strcmp(info.subsampling, "4:4:4") == 0))
+        return 8;
+    return eighths;
 }
 
 /* Decodes into the frame's scratch, at 1/8 … 8/8 of its size. */
@@ -247,7 +252,7 @@ static int load_planes(struct frame *f, uint8_t *const planes[3], const struct p
 /* The `count` planes of a picture that has to be decoded. */
 static int load_decoded(struct frame *f, struct picture_planes *out, int count, const struct record_image *image,
                         struct span payload, struct size_px size, uint8_t **next, uint64_t *mark, struct error *error) {
-    const int eighths = f->options.fast && image->codec == CODEC_JPEG ? choose_eighths(image, size) : 8;
+    const int eighths = f->options.fast && image->codec == CODEC_JPEG ? choose_eighths(f, image, payload, size) : 8;
     uint8_t *planes[3] = {NULL};
     bool loaded = false;
     int rc = 0;

@@ -90,11 +90,22 @@ Test(frame, every_machine_loads_the_same_pixels) {
                         fast ? "fast" : "exact");
 }
 
+static bool is_same(const uint8_t *a, const uint8_t *b, uint32_t side, int picture) {
+    size_t bytes = (size_t)3 * side * side;
+    return memcmp(a + bytes * (size_t)picture, b + bytes * (size_t)picture, bytes) == 0;
+}
+
+/* 150 x 100 to 96 x 64: not twice as large. To 64 x 43 and to 32 x 21: scaled, but for the one with all its chroma. */
 Test(frame, fast_is_exact_where_nothing_is_scaled) {
-    assert_same(load(best_level(), 0, 64), load(best_level(), 1, 64), 64, "not four times as large");
-    assert_same(load(CPU_PLAIN, 0, 64), load(CPU_PLAIN, 1, 64), 64, "not four times as large, plain");
-    uint8_t *exact = load(best_level(), 0, 32), *fast = load(best_level(), 1, 32);
-    cr_assert_neq(memcmp(exact, fast, 3 * 32 * 32), 0, "not scaled");
-    free(exact);
-    free(fast);
+    static const uint32_t scaled[] = {64, 32};
+    assert_same(load(best_level(), 0, 96), load(best_level(), 1, 96), 96, "not twice as large");
+    assert_same(load(CPU_PLAIN, 0, 96), load(CPU_PLAIN, 1, 96), 96, "not twice as large, plain");
+    for (size_t i = 0; i < sizeof scaled / sizeof *scaled; i++) {
+        uint8_t *exact = load(best_level(), 0, scaled[i]), *fast = load(best_level(), 1, scaled[i]);
+        cr_assert_not(is_same(exact, fast, scaled[i], 0), "4:2:0, side %u", scaled[i]);
+        cr_assert_not(is_same(exact, fast, scaled[i], 1), "4:2:0 progressive, side %u", scaled[i]);
+        cr_assert(is_same(exact, fast, scaled[i], 2), "4:4:4, side %u", scaled[i]);
+        free(exact);
+        free(fast);
+    }
 }
