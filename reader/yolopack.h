@@ -373,12 +373,12 @@ YPK_API int ypk_loader_next(ypk_loader *loader, ypk_batch *out, void *stream, yp
  * YPK_E_ARGUMENT, YPK_E_DEVICE, YPK_E_DEVICE_LOST. */
 YPK_API int ypk_batch_used_on(ypk_batch *batch, void *stream, ypk_error *error);
 
-/* Gives the batch's memory back and zeroes *batch. A batch that is zero is no error; of copies of one only one is released. From any thread, and at once: on a
- * device the memory is filled again behind the work that is on `stream` now, on the stream of ypk_loader_next(), and on those
- * of ypk_batch_used_on(). YPK_NO_STREAM adds none; if it was given to ypk_loader_next() too, the caller is done with the
- * batch. A stream that cannot be used is refused: *batch stays as it is, still held, and ypk_loader_next() says so.
- * cudaStreamPerThread is another stream on each thread: a batch that is used on it is released, and its tensors are deleted,
- * on that thread. */
+/* Gives the batch's memory back and zeroes *batch. A batch that is zero is no error; of copies of one only one is released.
+ * From any thread, and at once: on a device the memory is filled again behind the work that is on `stream` now, on the stream
+ * of ypk_loader_next(), and on those of ypk_batch_used_on(). YPK_NO_STREAM adds none; if it was given to ypk_loader_next()
+ * too, the caller is done with the batch. A stream that cannot be used is refused: *batch stays as it is, still held, and
+ * ypk_loader_next() says so. cudaStreamPerThread is another stream on each thread: a batch that is used on it is released, and
+ * its tensors are deleted, on that thread. */
 YPK_API void ypk_batch_release(ypk_batch *batch, void *stream);
 
 /* The batch's tensor `which` as a DLManagedTensor (DLPack 0.8, of the device where it is) in *out, without a copy. The memory
