@@ -78,7 +78,7 @@ static void print_result(const struct staging *s, const char *pack, const struct
         char *base = realpath(s->options.base, NULL); /* readers may run elsewhere */
         printf("export YPK_STAGE_DIR=");
         output_argument(stdout, base != NULL ? base : s->options.base);
-        printf("    so that readers look there\n");
+        printf("  # so that readers look there\n");
         free(base);
     }
 }

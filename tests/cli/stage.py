@@ -218,7 +218,7 @@ def differs(base):
 def elsewhere():
     os.mkdir("disk")
     done = run("stage", "big.ypk", "--to", "disk")
-    assert done.returncode == 0 and f"YPK_STAGE_DIR={os.path.realpath('disk')}," in done.stdout, done
+    assert done.returncode == 0 and f"YPK_STAGE_DIR={os.path.realpath('disk')} " in done.stdout, done
     ok("unstage", "big.ypk", "--to", "disk")
 
 
