@@ -62,7 +62,7 @@ void baseline_destroy(struct baseline **baseline) {
     *baseline = NULL;
 }
 
-/* ---- what is taken -------------------------------------------------------------------------------------------------- */
+/* ---- what is taken ----------------------------------------------------------------------------------------------- */
 
 /* One scan of all components, in their order, with all that it needs. */
 static bool has_one_scan(const struct jpeg_decompress_struct *r) {
@@ -94,7 +94,7 @@ static bool has_known_sampling(const struct jpeg_decompress_struct *r) {
            (c->h_samp_factor == 2 && c->v_samp_factor <= 2 && r->image_width > 4);
 }
 
-/* ---- setting up ----------------------------------------------------------------------------------------------------- */
+/* ---- setting up -------------------------------------------------------------------------------------------------- */
 
 static bool set_tables(struct baseline *b, const struct jpeg_decompress_struct *r) {
     unsigned made[TABLE_KINDS] = {0, 0}; /* one bit a table: components share them */
@@ -218,7 +218,7 @@ static void set_planes(struct baseline *b, const struct jpeg_decompress_struct *
     b->restart_number = 0;
 }
 
-/* ---- coefficients and samples --------------------------------------------------------------------------------------- */
+/* ---- coefficients and samples ------------------------------------------------------------------------------------ */
 
 /* The MCU at place `x` of the run. */
 static bool decode_mcu(struct baseline *b, int x) {
@@ -270,7 +270,7 @@ static bool decode_mcu_row(struct baseline *b, uint32_t row, int planes_needed) 
     return true;
 }
 
-/* ---- rows ----------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static const uint8_t *plane_row(const struct plane *p, uint32_t y) {
     return p->rows + (size_t)(y & p->ring_mask) * p->pitch;

@@ -16,7 +16,7 @@ struct work {
     int16_t *line;          /* PAD entries before and behind: a row of R,G,B, or of c */
 };
 
-/* ---- D f ------------------------------------------------------------------------------------------------------------ */
+/* ---- D f --------------------------------------------------------------------------------------------------------- */
 
 /* Sums 1, 3, 3, 1 of four rows, with the pixels at the ends repeated as far as sums along the row reach. */
 static void sum_rows(int16_t *restrict sums, const struct pixels *in, uint32_t y) {
@@ -49,7 +49,7 @@ static void reduce(const struct work *w, const struct pixels *in) {
     }
 }
 
-/* ---- steps ---------------------------------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
 
 /* 3, 10, 3 of three samples, at their size. */
 static inline int16_t blurred(int16_t before, int16_t here, int16_t after) {

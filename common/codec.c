@@ -30,13 +30,13 @@ static int out_of_memory(struct error *error, const char *what) {
     return error_set(error, ERR_MEMORY, "out of memory for %s", what);
 }
 
-/* ---- jpeg ----------------------------------------------------------------------------------------------------------- */
+/* ---- jpeg -------------------------------------------------------------------------------------------------------- */
 
 static int decode_jpeg(struct codec *codec, const struct decode_task *task, struct error *error) {
     return jpeg_decode(codec->jpeg, task->payload, task->out, task->image->flags & IMAGE_GRAY, error);
 }
 
-/* ---- raw: [channels][height][width], 8 bit -------------------------------------------------------------------------- */
+/* ---- raw: [channels][height][width], 8 bit ----------------------------------------------------------------------- */
 
 static void interleave_row(uint8_t *restrict to, const uint8_t *const planes[3], uint32_t width) {
     const uint8_t *r = planes[0], *g = planes[1], *b = planes[2];
@@ -110,7 +110,7 @@ int codec_encode_raw(struct codec *codec, struct bytes *out, const struct pixels
     return put_planes(out, in, error);
 }
 
-/* ---- zstd: one frame of the raw form, its content size in the header, no checksum (the payload has a hash) ---------- */
+/* ---- zstd: one frame of the raw form, its content size in the header, no checksum (the payload has a hash) ------- */
 
 /* One frame of exactly `expected` bytes to *out, with room for `more` behind them. */
 static int unpack_frame(struct codec *codec, uint8_t **out, struct span payload, size_t expected, size_t more,
@@ -255,7 +255,7 @@ static int decode_zstd16(struct codec *codec, const struct decode_task *task, st
     return 0;
 }
 
-/* ---- table ---------------------------------------------------------------------------------------------------------- */
+/* ---- table ------------------------------------------------------------------------------------------------------- */
 
 /* A codec either decodes to interleaved pixels or gives its planes, borrowed. */
 static const struct {
@@ -360,7 +360,7 @@ int codec_decode16(struct codec *codec, const struct record_image *image, struct
     return decode_or_clear(codec, &task, error);
 }
 
-/* ---- handle --------------------------------------------------------------------------------------------------------- */
+/* ---- handle ------------------------------------------------------------------------------------------------------ */
 
 int codec_create(struct codec **out, struct error *error) {
     struct codec *codec = *out = calloc(1, sizeof *codec);

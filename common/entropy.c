@@ -4,7 +4,7 @@
 
 enum { MARKER = 0xFF, RST0 = 0xD0, EOI = 0xD9 };
 
-/* ---- window --------------------------------------------------------------------------------------------------------- */
+/* ---- window ------------------------------------------------------------------------------------------------------ */
 
 /* Bits that were not consumed; negative if there were not as many as were consumed. */
 static int64_t bits_left(const struct entropy *e) {
@@ -82,7 +82,7 @@ bool entropy_at_end(struct entropy *e) {
     return at_marker(e, EOI);
 }
 
-/* ---- blocks --------------------------------------------------------------------------------------------------------- */
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
 /* Makes `count` at least 56. */
 static inline void refill(struct entropy_bits *b) {

@@ -35,7 +35,7 @@
 
 enum { SCAN_LIMIT = 500, MARKER_EOI = 0xD9, STRAY_BYTES = 64 };
 
-/* ---- errors and warnings of the library ----------------------------------------------------------------------------- */
+/* ---- errors and warnings of the library -------------------------------------------------------------------------- */
 
 void jpeg_fail(struct jpeg *j, int code, const char *format, ...) {
     va_list args;
@@ -145,7 +145,7 @@ static void on_output(j_common_ptr cinfo) {
     (void)cinfo; /* nothing is printed */
 }
 
-/* ---- one picture ---------------------------------------------------------------------------------------------------- */
+/* ---- one picture ------------------------------------------------------------------------------------------------- */
 
 /* The only setjmp. Whatever a step changes lives in *j or behind `arg`, so that nothing is lost by the jump. */
 int jpeg_run(struct jpeg *j, int (*step)(struct jpeg *j, void *arg, struct error *error), void *arg,
@@ -231,7 +231,7 @@ void jpeg_finish_picture(struct jpeg *j) {
         snprintf(j->findings.harmless, sizeof j->findings.harmless, "the EOI marker is missing");
 }
 
-/* ---- probe ---------------------------------------------------------------------------------------------------------- */
+/* ---- probe ------------------------------------------------------------------------------------------------------- */
 
 struct probe_task {
     struct span file;
@@ -296,7 +296,7 @@ int jpeg_probe(struct jpeg *j, struct jpeg_info *out, struct span file, struct e
     return jpeg_run(j, probe_step, &task, error);
 }
 
-/* ---- check ---------------------------------------------------------------------------------------------------------- */
+/* ---- check ------------------------------------------------------------------------------------------------------- */
 
 struct check_task {
     struct span file;
@@ -406,7 +406,7 @@ const char *jpeg_warning(const struct jpeg *j) {
     return j->findings.harmless;
 }
 
-/* ---- handle --------------------------------------------------------------------------------------------------------- */
+/* ---- handle ------------------------------------------------------------------------------------------------------ */
 
 int jpeg_handle_create(struct jpeg **out, struct error *error) {
     struct jpeg *j = *out = calloc(1, sizeof *j);

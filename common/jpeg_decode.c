@@ -115,7 +115,7 @@ int jpeg_decode_fast(struct jpeg *j, struct span file, const struct pixels *out,
     return decode(j, &task, error);
 }
 
-/* ---- planes --------------------------------------------------------------------------------------------------------- */
+/* ---- planes ------------------------------------------------------------------------------------------------------ */
 
 struct planes_task {
     struct span file;

@@ -38,7 +38,7 @@ void pixels_deinit(struct pixels *p) {
     *p = (struct pixels){0};
 }
 
-/* ---- orientation ---------------------------------------------------------------------------------------------------- */
+/* ---- orientation ------------------------------------------------------------------------------------------------- */
 
 /* Copies `count` pixels of `size` bytes that lie `step` bytes apart. */
 static void gather(uint8_t *restrict to, const uint8_t *restrict from, ptrdiff_t step, uint32_t count, size_t size) {
@@ -86,7 +86,7 @@ int pixels_orient(struct pixels *out, const struct pixels *in, int orientation, 
     return 0;
 }
 
-/* ---- channels ------------------------------------------------------------------------------------------------------- */
+/* ---- channels ---------------------------------------------------------------------------------------------------- */
 
 /* 0.299, 0.587 and 0.114 in 1/65536: they sum to exactly 1, and equal channels stay what they are. */
 static uint32_t luma(uint32_t r, uint32_t g, uint32_t b) {
@@ -175,7 +175,7 @@ bool pixels_equal_channels(const struct pixels *p) {
     return true;
 }
 
-/* ---- reduction ------------------------------------------------------------------------------------------------------ */
+/* ---- reduction --------------------------------------------------------------------------------------------------- */
 
 /*
  * Along one axis a source pixel is cut into `out` parts and an output pixel is made of `in` of them, so that all weights

@@ -165,7 +165,7 @@ static bool transform(uint8_t *to, size_t pitch, const int16_t *group, const int
     return true;
 }
 
-/* ---- chroma rows ---------------------------------------------------------------------------------------------------- */
+/* ---- chroma rows ------------------------------------------------------------------------------------------------- */
 
 static void sum(int16_t *sums, const uint8_t *near, const uint8_t *far, size_t count) {
     for (size_t i = 0; i < count; i += VEC_BYTES / 2) {

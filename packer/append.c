@@ -15,7 +15,7 @@
 
 #define LABEL_FILE_LIMIT_BYTES (UINT64_C(64) << 20)
 
-/* ---- may it be appended to? ------------------------------------------------------------------------------------------ */
+/* ---- may it be appended to? -------------------------------------------------------------------------------------- */
 
 static int check_options(const struct packed *older, const json_t *described, struct error *error) {
     struct packed_difference d;
@@ -65,7 +65,7 @@ static int choose_base(struct append *a, struct source_set *sources, size_t i, s
     return 0;
 }
 
-/* ---- which samples are new? ------------------------------------------------------------------------------------------ */
+/* ---- which samples are new? -------------------------------------------------------------------------------------- */
 
 /* Looks at the sources of samples that are there already. */
 struct comparer {
@@ -314,7 +314,7 @@ uint32_t append_class_count(const struct append *append) {
     return append ? (uint32_t)json_array_size(json_object_get(append->older.manifest, "classes")) : 0;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
 
 /* What was rejected before has been judged again, or is gone. */
 static struct intake_counts counts_of_packed(const struct packed_split *split) {

@@ -19,7 +19,7 @@
 
 enum { JOB_NAME_LIMIT = 64, BOOT_BYTES = 64 };
 
-/* ---- processes ---------------------------------------------------------------------------------------------------- */
+/* ---- processes --------------------------------------------------------------------------------------------------- */
 
 struct process {
     int pid;
@@ -121,7 +121,7 @@ void lease_text(char *out, size_t size, const struct lease *lease) {
     snprintf(out, size, "process %d%s%s%s", p.pid, command[0] ? " (" : "", command, command[0] ? ")" : "");
 }
 
-/* ---- files -------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static char *lease_path(const char *directory, const struct lease *lease) {
     char *path;

@@ -17,7 +17,7 @@ struct parts {
     uint32_t count;
 };
 
-/* ---- do they belong together? ---------------------------------------------------------------------------------------- */
+/* ---- do they belong together? ------------------------------------------------------------------------------------ */
 
 /* `p` against the first part that was given. */
 static int check_belongs(const struct packed *p, const struct packed *first, struct error *error) {
@@ -110,7 +110,7 @@ static int check_output(const struct parts *parts, const char *output, struct er
     return rc;
 }
 
-/* ---- joining ------------------------------------------------------------------------------------------------------- */
+/* ---- joining ----------------------------------------------------------------------------------------------------- */
 
 static int merge_split(struct pack_split_result *result, const struct parts *parts, size_t split,
                        const struct string_list *classes, const char *directory, struct error *error) {

@@ -99,7 +99,7 @@ static int set_classes(struct index_builder *builder, const struct string_list *
     return rc;
 }
 
-/* ---- the shard that is open ---------------------------------------------------------------------------------------- */
+/* ---- the shard that is open -------------------------------------------------------------------------------------- */
 
 static void begin_part(struct split_run *run, uint64_t first) {
     index_builder_deinit(&run->builder);
@@ -226,7 +226,7 @@ static int produce(void *worker, void *slot, uint64_t item, struct error *error)
     return intake_sample(w->intake, slot, &w->split->samples[item], error);
 }
 
-/* ---- going on after an interrupted run ------------------------------------------------------------------------------ */
+/* ---- going on after an interrupted run --------------------------------------------------------------------------- */
 
 /* Are the part's sources what they were? */
 static int check_sources(const struct split_run *run, const struct part *part, struct error *error) {
@@ -311,7 +311,7 @@ static int resume_parts(struct split_run *run, struct error *error) {
     }
 }
 
-/* ---- the whole split ------------------------------------------------------------------------------------------------ */
+/* ---- the whole split --------------------------------------------------------------------------------------------- */
 
 /* What the files of a directory take on the disk. */
 static int used_bytes(uint64_t *out, const char *directory, struct error *error) {

@@ -14,7 +14,7 @@
 
 #define REPORT_LIMIT_BYTES (UINT64_C(16) << 30)
 
-/* ---- opening ------------------------------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 static int bad_manifest(const struct packed *p, struct error *error) {
     return error_set(error, ERR_CORRUPT, "%s/%s: its splits are not described as this version does it", p->path,
@@ -129,7 +129,7 @@ int packed_classes(struct string_list *out, const struct packed *p, struct error
     return 0;
 }
 
-/* ---- options ------------------------------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
 static void value_text(char out[64], const json_t *value) {
     char *text = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6) | JSON_COMPACT) : NULL;
@@ -170,7 +170,7 @@ bool packed_options_differ(struct packed_difference *out, const json_t *ours, co
     return true;
 }
 
-/* ---- shards -------------------------------------------------------------------------------------------------------- */
+/* ---- shards ------------------------------------------------------------------------------------------------------ */
 
 static int link_failed(const char *from, const char *to, struct error *error) {
     int os_errno = errno;

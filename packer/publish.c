@@ -30,7 +30,7 @@ static char *with_suffix(const char *path, const char *suffix) {
     return out;
 }
 
-/* ---- what may be removed ---------------------------------------------------------------------------------------------- */
+/* ---- what may be removed ----------------------------------------------------------------------------------------- */
 
 static bool ends_with(const char *name, size_t size, const char *end) {
     size_t n = strlen(end);
@@ -217,7 +217,7 @@ int publish_check(const char *output, struct error *error) {
     return rc;
 }
 
-/* ---- the lock -------------------------------------------------------------------------------------------------------- */
+/* ---- the lock ---------------------------------------------------------------------------------------------------- */
 
 /* 0, with *fd -1 if another process has it. Some network file systems have no locks. */
 static int try_lock(int *fd, const char *directory, struct error *error) {
@@ -274,7 +274,7 @@ static void remove_older(const char *directory) {
     close(fd);
 }
 
-/* ---- the run --------------------------------------------------------------------------------------------------------- */
+/* ---- the run ----------------------------------------------------------------------------------------------------- */
 
 /* 1 if the directory holds an unfinished run with this fingerprint, 0 if it holds none, < 0 if it differs. */
 static int read_state(const struct publish *p, uint64_t fingerprint, struct error *error) {

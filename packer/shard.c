@@ -49,7 +49,7 @@ const char *shard_library_version(void) {
     return mdb_version(NULL, NULL, NULL);
 }
 
-/* ---- LMDB's errors ---------------------------------------------------------------------------------------------- */
+/* ---- LMDB's errors ----------------------------------------------------------------------------------------------- */
 
 static int error_set_full(struct error *error, int os_errno, const char *path, uint64_t needed) {
     uint64_t free_bytes = 0;
@@ -87,7 +87,7 @@ static int error_set_open(struct error *error, int rc, const char *path, uint64_
     return error_set_lmdb(error, rc, path, "open the shard", map_bytes);
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 /* Data pages stay within the larger of the limit and one largest record. A leaf page holds over 150 records of a page or
  * more each, and a commit leaves a handful of freed pages: a 64th and a constant are ample for LMDB's own. */
@@ -245,7 +245,7 @@ void shard_writer_abort(struct shard_writer **writer) {
     writer_destroy(writer);
 }
 
-/* ---- walking through liblmdb ------------------------------------------------------------------------------------ */
+/* ---- walking through liblmdb ------------------------------------------------------------------------------------- */
 
 static int record_place(struct shard_record *out, const MDB_val *key, const MDB_val *value, uint64_t page_bytes,
                         const char *path, struct error *error) {
@@ -331,7 +331,7 @@ int shard_walk(const char *path, int (*visit)(void *arg, const struct shard_reco
     return result;
 }
 
-/* ---- hashing ---------------------------------------------------------------------------------------------------- */
+/* ---- hashing ----------------------------------------------------------------------------------------------------- */
 
 static int compare_extents(const void *a, const void *b) {
     uint64_t left = ((const struct shard_extent *)a)->offset, right = ((const struct shard_extent *)b)->offset;
@@ -547,7 +547,7 @@ int shard_head(struct index_shard *out, const char *path, uint32_t page_bytes, s
     return rc;
 }
 
-/* ---- sealing ---------------------------------------------------------------------------------------------------- */
+/* ---- sealing ----------------------------------------------------------------------------------------------------- */
 
 struct seal {
     struct shard_writer *w;

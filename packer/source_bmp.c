@@ -42,7 +42,7 @@ struct header {
     size_t pixels, row_bytes; /* offset in the file; padded */
 };
 
-/* ---- header --------------------------------------------------------------------------------------------------------- */
+/* ---- header ------------------------------------------------------------------------------------------------------ */
 
 static int refuse_compression(uint32_t compression, struct error *error) {
     static const char *const names[] = {[1] = "run-length", [2] = "run-length", [4] = "JPEG", [5] = "PNG"};
@@ -138,7 +138,7 @@ static int probe(struct codec *codec, struct source_info *out, struct span file,
     return 0;
 }
 
-/* ---- the plain file ------------------------------------------------------------------------------------------------- */
+/* ---- the plain file ---------------------------------------------------------------------------------------------- */
 
 static void put_palette(uint8_t *to, const struct header *h, struct span file) {
     memset(to, 0, (size_t)4 << h->bits); /* entries that are missing are black */

@@ -28,7 +28,7 @@ struct reader {
     png_infop info;
 };
 
-/* ---- what libpng calls ---------------------------------------------------------------------------------------------- */
+/* ---- what libpng calls ------------------------------------------------------------------------------------------- */
 
 static void on_error(png_structp png, png_const_charp text) {
     struct reader *r = png_get_error_ptr(png);
@@ -52,7 +52,7 @@ static void on_read(png_structp png, png_bytep to, size_t count) {
     r->position += count;
 }
 
-/* ---- one picture ---------------------------------------------------------------------------------------------------- */
+/* ---- one picture ------------------------------------------------------------------------------------------------- */
 
 /* The only setjmp. Whatever a step changes lives in *r or behind its pointers, so that nothing is lost by the jump. */
 static int run(struct reader *r, int (*step)(struct reader *r, void *out, struct error *error), void *out,
@@ -129,7 +129,7 @@ static int decode(struct codec *codec, struct pixels *out, char *warning, struct
     return rc;
 }
 
-/* ---- header --------------------------------------------------------------------------------------------------------- */
+/* ---- header ------------------------------------------------------------------------------------------------------ */
 
 static bool sniff(struct span file) {
     return file.size >= SIGNATURE_BYTES && png_sig_cmp(file.data, 0, SIGNATURE_BYTES) == 0;

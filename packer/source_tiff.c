@@ -41,7 +41,7 @@ static int library_fault(const struct tiff_memory *m, const char *otherwise, str
     return error_set(error, ERR_INPUT, "%s", m->fault[0] ? m->fault : otherwise);
 }
 
-/* ---- header --------------------------------------------------------------------------------------------------------- */
+/* ---- header ------------------------------------------------------------------------------------------------------ */
 
 static int check_numbers(TIFF *tiff, const struct layout *l, struct error *error) {
     static const char *const names[] = {[SAMPLEFORMAT_INT] = "signed",
@@ -160,7 +160,7 @@ static int probe(struct codec *codec, struct source_info *out, struct span file,
     return rc;
 }
 
-/* ---- samples to pixels ---------------------------------------------------------------------------------------------- */
+/* ---- samples to pixels ------------------------------------------------------------------------------------------- */
 
 /* Colours of a palette picture, 8 bits each. */
 struct palette {
@@ -233,7 +233,7 @@ static void copy_row(uint8_t *to, const uint8_t *row, uint32_t count, const stru
         copy_row_8(to, row, count, c);
 }
 
-/* ---- blocks --------------------------------------------------------------------------------------------------------- */
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
 /* Strips are tiles as wide as the picture. */
 struct blocks {
@@ -349,7 +349,7 @@ static int read_by_library(TIFF *tiff, const struct tiff_memory *m, const struct
     return rc;
 }
 
-/* ---- picture -------------------------------------------------------------------------------------------------------- */
+/* ---- picture ----------------------------------------------------------------------------------------------------- */
 
 static void put_warning(char *warning, const struct tiff_memory *m, const struct layout *l) {
     bool transparency = l->extra == 1 && l->extra_kind != EXTRASAMPLE_UNSPECIFIED;

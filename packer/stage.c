@@ -23,7 +23,7 @@
 #define SOURCE "source"
 #define SLACK_BYTES (UINT64_C(1) << 20) /* directories, leases */
 
-/* ---- one copy, locked ---------------------------------------------------------------------------------------------- */
+/* ---- one copy, locked -------------------------------------------------------------------------------------------- */
 
 struct copy {
     char *path;
@@ -136,7 +136,7 @@ static int copy_clean(const struct copy *c, bool all, size_t *left, uint64_t *fr
     return rc;
 }
 
-/* ---- all copies of a home ------------------------------------------------------------------------------------------ */
+/* ---- all copies of a home ---------------------------------------------------------------------------------------- */
 
 static bool is_copy_name(const char *name, uint64_t *identity) {
     if (strlen(name) != 16 || strspn(name, "0123456789abcdef") != 16)
@@ -189,7 +189,7 @@ static int sweep_home(const char *home, uint64_t *freed, struct error *error) {
     return rc;
 }
 
-/* ---- space --------------------------------------------------------------------------------------------------------- */
+/* ---- space ------------------------------------------------------------------------------------------------------- */
 
 struct number {
     char text[32];
@@ -258,7 +258,7 @@ static int check_space(const char *base, const char *pack, uint64_t missing, boo
     return tmpfs ? check_memory(pack, needed, error) : 0;
 }
 
-/* ---- stage --------------------------------------------------------------------------------------------------------- */
+/* ---- stage ------------------------------------------------------------------------------------------------------- */
 
 /* So that `staged` can say which pack this is. */
 static int write_source(const struct copy *c, const char *pack, struct error *error) {
@@ -366,7 +366,7 @@ int stage_pack(struct stage_result *result, const char *pack, const struct stage
     return rc;
 }
 
-/* ---- unstage and staged -------------------------------------------------------------------------------------------- */
+/* ---- unstage and staged ------------------------------------------------------------------------------------------ */
 
 struct holders {
     char text[256];

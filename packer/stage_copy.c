@@ -23,7 +23,7 @@
 
 enum { JOBS_LIMIT = 256 };
 
-/* ---- what belongs to a pack ---------------------------------------------------------------------------------------- */
+/* ---- what belongs to a pack -------------------------------------------------------------------------------------- */
 
 static int add_file(struct stage_list *list, const struct stage_file *file, struct error *error) {
     struct stage_file *files = realloc(list->files, (list->file_count + 1) * sizeof *files);
@@ -141,7 +141,7 @@ void stage_list_deinit(struct stage_list *list) {
     *list = (struct stage_list){0};
 }
 
-/* ---- what is there already ----------------------------------------------------------------------------------------- */
+/* ---- what is there already --------------------------------------------------------------------------------------- */
 
 /* A shard that has its name was whole when it got it: length and first pages tell whether it still is the same file. */
 static bool is_present(const struct stage_file *file, const char *path) {
@@ -188,7 +188,7 @@ int stage_remove_partial(const char *directory, struct error *error) {
     return rc;
 }
 
-/* ---- copying ------------------------------------------------------------------------------------------------------- */
+/* ---- copying ----------------------------------------------------------------------------------------------------- */
 
 struct copier {
     const struct stage_list *list;

@@ -21,7 +21,7 @@ struct search {
     bool no_memory;               /* while the report was read */
 };
 
-/* ---- what the pack knows ------------------------------------------------------------------------------------------- */
+/* ---- what the pack knows ----------------------------------------------------------------------------------------- */
 
 /* Samples of one directory mostly come together, those of a pair from two of them by turns. */
 static int add_directory(struct search *s, const char *path) {
@@ -90,7 +90,7 @@ static int learn(struct search *s, struct error *error) {
     return rc;
 }
 
-/* ---- what it does not know ----------------------------------------------------------------------------------------- */
+/* ---- what it does not know --------------------------------------------------------------------------------------- */
 
 /* True if the paths have the same last component and differ in one other at most. */
 static bool differ_in_one_directory(const char *a, const char *b) {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- the file ------------------------------------------------------------------------------------------------------- */
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
 
 static tmsize_t on_read(thandle_t handle, void *to, tmsize_t count) {
     struct tiff_memory *m = handle;
@@ -53,7 +53,7 @@ TIFF *tiff_memory_open(struct tiff_memory *m, size_t limit_bytes) {
     return tiff_open_client(m, limit_bytes, on_read, on_write, on_seek, on_close, on_size, on_map, on_unmap);
 }
 
-/* ---- what it says --------------------------------------------------------------------------------------------------- */
+/* ---- what it says ------------------------------------------------------------------------------------------------ */
 
 static void keep_first(char text[TIFF_TEXT_BYTES], const char *format, va_list args) {
     if (text[0] == 0)

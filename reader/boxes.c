@@ -198,7 +198,7 @@ static struct bounds moved_outline(const struct path *path, const struct box_sou
     return inside.bounds;
 }
 
-/* ---- key points --------------------------------------------------------------------------------------------------- */
+/* ---- key points -------------------------------------------------------------------------------------------------- */
 
 /* A point that has left the picture is not visible any more, and lies on its edge. */
 static void clip_point(float point[3], double x, double y, const struct area *limit) {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- life ----------------------------------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------------------------------------- */
 
 static size_t memory_bytes(const struct device_route *r) {
     return slot_parts(r->delivered).label_end;
@@ -70,7 +70,7 @@ void device_slot_deinit(struct device_slot *d, const struct device_route *r) {
     free(d->slot.samples);
 }
 
-/* ---- filling -------------------------------------------------------------------------------------------------------- */
+/* ---- filling ----------------------------------------------------------------------------------------------------- */
 
 /* The batch as the consumer will see it, but for the bytes. */
 static void describe(struct device_slot *d, const struct device_route *r, struct slot *source) {
@@ -163,7 +163,7 @@ int device_slot_fill(struct device_slot *d, const struct device_route *r, struct
     return rc;
 }
 
-/* ---- users ---------------------------------------------------------------------------------------------------------- */
+/* ---- users ------------------------------------------------------------------------------------------------------- */
 
 bool device_slot_note_user(struct device_slot *d, void *stream, uint32_t limit) {
     for (uint32_t i = 0; i < d->user_count; i++)

@@ -134,7 +134,7 @@ struct frame_times frame_take_times(struct frame *frame) {
     return times;
 }
 
-/* ---- loading -------------------------------------------------------------------------------------------------------- */
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
 
 /* Takes `count` planes of a picture from its memory. */
 static void take_memory(uint8_t *planes[3], struct picture_planes *out, int count, struct size_px size,
@@ -324,7 +324,7 @@ int frame_load(struct frame *f, struct picture *picture, struct error *error) {
     return rc;
 }
 
-/* ---- rendering ------------------------------------------------------------------------------------------------------ */
+/* ---- rendering --------------------------------------------------------------------------------------------------- */
 
 /* One modality of one sample on its way to the batch. */
 struct pass {

@@ -12,7 +12,7 @@
 
 enum { STEP = 64 };
 
-/* ---- tables --------------------------------------------------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 /* Rounded, as the reciprocals in hsv.c are. By 0 anything: what it is multiplied with is 0. */
 #define QUOTIENT(n, x) ((2 * (n) + (x)) / (2 * (x) + !(x)))
@@ -67,7 +67,7 @@ static inline struct words widen(__m512i low, __m512i high) {
     return (struct words){{_mm512_unpacklo_epi8(low, high), _mm512_unpackhi_epi8(low, high)}};
 }
 
-/* ---- to HSV --------------------------------------------------------------------------------------------------------- */
+/* ---- to HSV ------------------------------------------------------------------------------------------------------ */
 
 /* The hue + 30, which is 0-180. */
 static inline __m512i hue_of(__m512i r, __m512i g, __m512i b, __m512i highest, __m512i diff) {
@@ -112,7 +112,7 @@ static void to_hsv(uint8_t *red, uint8_t *green, uint8_t *blue, size_t count, co
     }
 }
 
-/* ---- and back ------------------------------------------------------------------------------------------------------- */
+/* ---- and back ---------------------------------------------------------------------------------------------------- */
 
 /* Byte i of each 32 bits times scale, rounded once. Below the high bits of 2^23 or 2^15 a byte is that power plus
  * itself; the multiplication takes the power away again, exactly. */

@@ -23,7 +23,7 @@
 /* Less than this part of the time is not worth a verdict. */
 #define WAIT_WORTH_TELLING 0.02
 
-/* ---- life ----------------------------------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------------------------------------- */
 
 int loader_open_slot(struct ypk_loader *ld, struct slot *slot, struct error *error) {
     int rc = slot_init(slot, &ld->config.layout, ld, error);
@@ -189,7 +189,7 @@ void ypk_loader_destroy(ypk_loader **loader) {
     *loader = NULL;
 }
 
-/* ---- the consumer --------------------------------------------------------------------------------------------------- */
+/* ---- the consumer ------------------------------------------------------------------------------------------------ */
 
 static int check_process(const struct ypk_loader *ld, struct error *error) {
     return ld->pid == getpid() ? 0
@@ -374,7 +374,7 @@ int ypk_batch_used_on(ypk_batch *batch, void *stream, ypk_error *error) {
     return use_on(batch, stream, &inner) ? api_fail(error, &inner) : YPK_OK;
 }
 
-/* ---- where it is, and elsewhere --------------------------------------------------------------------------------------- */
+/* ---- where it is, and elsewhere ---------------------------------------------------------------------------------- */
 
 /* Stops the workers between two rows and begins again with batch `batch`. */
 static int go_to(struct ypk_loader *ld, int64_t batch, struct error *error) {

@@ -60,7 +60,7 @@ void transfer_range_pop(struct transfer *t) {
         t->route.ops->range_pop(t->route.device);
 }
 
-/* ---- the thread ----------------------------------------------------------------------------------------------------- */
+/* ---- the thread -------------------------------------------------------------------------------------------------- */
 
 /* A batch whose making failed is handed over too, for the consumer to be told in its turn. */
 static void hand_over_failure(struct transfer *t, struct device_slot *d, struct slot *source) {
@@ -154,7 +154,7 @@ static void *run(void *arg) {
     return NULL;
 }
 
-/* ---- life ----------------------------------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------------------------------------- */
 
 int transfer_open(struct transfer **out, const struct device_ops *ops, int ordinal, struct error *error) {
     struct transfer *t = calloc(1, sizeof *t);
@@ -321,7 +321,7 @@ void transfer_destroy(struct transfer **transfer) {
     leave(t);
 }
 
-/* ---- elsewhere ------------------------------------------------------------------------------------------------------ */
+/* ---- elsewhere --------------------------------------------------------------------------------------------------- */
 
 int transfer_pause(struct transfer *t, struct error *error) {
     int rc = 0;
@@ -359,7 +359,7 @@ void transfer_resume(struct transfer *t, int64_t batch) {
     pthread_mutex_unlock(&t->mutex);
 }
 
-/* ---- the consumer --------------------------------------------------------------------------------------------------- */
+/* ---- the consumer ------------------------------------------------------------------------------------------------ */
 
 /* The lowest batch over `over` in any slot, or INT64_MAX. */
 static int64_t next_held(const struct transfer *t, int64_t over) {
@@ -559,7 +559,7 @@ bool transfer_release(struct slot *slot, void *stream) {
     return true;
 }
 
-/* ---- what is told --------------------------------------------------------------------------------------------------- */
+/* ---- what is told ------------------------------------------------------------------------------------------------ */
 
 const char *transfer_device(const struct transfer *t) {
     return t->name;

@@ -62,7 +62,7 @@ void transfer_meter_add_wait(struct transfer_meter *m, uint64_t asked_ns, uint64
     pthread_mutex_unlock(&m->mutex);
 }
 
-/* ---- stalls --------------------------------------------------------------------------------------------------------- */
+/* ---- stalls ------------------------------------------------------------------------------------------------------ */
 
 int transfer_meter_begin(struct transfer_meter *m, struct transfer_stall **out, void *stream, struct error *error) {
     struct transfer_stall *stall = NULL;
@@ -126,7 +126,7 @@ int transfer_meter_collect(struct transfer_meter *m, struct error *error) {
     return rc;
 }
 
-/* ---- what is told --------------------------------------------------------------------------------------------------- */
+/* ---- what is told ------------------------------------------------------------------------------------------------ */
 
 double transfer_meter_starved_seconds(struct transfer_meter *m) {
     pthread_mutex_lock(&m->mutex);

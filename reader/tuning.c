@@ -36,7 +36,7 @@ static uint64_t cpu_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 void tuning_memory(const struct ypk_loader *ld, ypk_loader_stats *out) {
     const struct loader_memory *m = &ld->config.memory;
@@ -67,7 +67,7 @@ static uint32_t pictures_wanted(const struct ypk_loader *ld) {
     return wanted > ld->tuning.pictures ? wanted : ld->tuning.pictures;
 }
 
-/* ---- changes --------------------------------------------------------------------------------------------------------- */
+/* ---- changes ----------------------------------------------------------------------------------------------------- */
 
 /* The mutex is given up: nobody else changes anything, and nobody goes elsewhere meanwhile. */
 static void begin_change(struct ypk_loader *ld) {
@@ -151,7 +151,7 @@ bool tuning_parks(struct worker *w) {
     return true;
 }
 
-/* ---- looks ----------------------------------------------------------------------------------------------------------- */
+/* ---- looks ------------------------------------------------------------------------------------------------------- */
 
 static void count_from_here(struct ypk_loader *ld, uint64_t now) {
     struct tuning *t = &ld->tuning;

@@ -43,7 +43,7 @@ struct tune {
     uint64_t runs_done, runs_total;
 };
 
-/* ---- measuring ----------------------------------------------------------------------------------------------------- */
+/* ---- measuring --------------------------------------------------------------------------------------------------- */
 
 static void add_setting(struct tune *t, uint32_t workers, uint32_t prefetch) {
     if (t->count < SETTING_LIMIT)
@@ -129,7 +129,7 @@ static int measure_all(struct tune *t, struct error *error) {
     return rc;
 }
 
-/* ---- what came of it ----------------------------------------------------------------------------------------------- */
+/* ---- what came of it --------------------------------------------------------------------------------------------- */
 
 static bool memory_is_tight(const struct tune *t, const struct tune_setting *s) {
     return t->room.free_bytes != UINT64_MAX && (double)s->memory_bytes > memory_is_near * (double)t->room.free_bytes;

@@ -16,7 +16,7 @@ enum { CAPTION_HEIGHT = 24, GAP = 8, PANEL_GAP = 2, QUALITY = 92, SIDE_LIMIT = 6
 static const struct colour sheet_colour = {24, 26, 30}, panel_colour = {44, 47, 54}, caption_colour = {225, 228, 232},
                            black = {0, 0, 0}, white = {255, 255, 255};
 
-/* ---- layout --------------------------------------------------------------------------------------------------------- */
+/* ---- layout ------------------------------------------------------------------------------------------------------ */
 
 static int cell_width(const struct sheet *s) {
     return s->panels * (s->panel_width + PANEL_GAP) + GAP;
@@ -82,7 +82,7 @@ struct sheet_frame sheet_fit(const struct sheet *s, uint64_t cell, int panel, ui
     return f;
 }
 
-/* ---- drawing -------------------------------------------------------------------------------------------------------- */
+/* ---- drawing ----------------------------------------------------------------------------------------------------- */
 
 /* A normalised coordinate in pixels. Values far outside, or not finite, can only come from a damaged index. */
 static int place(float value, int start, int length) {
@@ -159,7 +159,7 @@ void sheet_outline(const struct sheet *s, const struct sheet_frame *f, unsigned 
     }
 }
 
-/* ---- writing -------------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static int encode_jpeg(struct bytes *out, const struct pixels *picture, struct error *error) {
     struct jpeg *jpeg = NULL;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- the driver ------------------------------------------------------------------------------------------------------ */
+/* ---- the driver -------------------------------------------------------------------------------------------------- */
 
 /* The oldest driver of each major version of CUDA. Its runtime works with every driver of that major version. */
 static const char *driver_needed(void) {
@@ -108,7 +108,7 @@ static int find_functions(struct cuda_driver *driver, struct error *error) {
     return 0;
 }
 
-/* ---- errors ---------------------------------------------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------------------------------------ */
 
 /* After these nothing works in the context any more, or there is none. */
 static bool is_lost(cudaError_t result) {
@@ -154,7 +154,7 @@ static int report_driver(struct device *device, CUresult result, const char *wha
                      what, name ? name : "an error without a name");
 }
 
-/* ---- the context ----------------------------------------------------------------------------------------------------- */
+/* ---- the context ------------------------------------------------------------------------------------------------- */
 
 int cuda_context_open(struct device *device, int ordinal, struct error *error) {
     char model[64] = "";

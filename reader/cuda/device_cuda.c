@@ -12,7 +12,7 @@
 #define HAVE_NVTX 1
 #endif
 
-/* ---- the device ------------------------------------------------------------------------------------------------------ */
+/* ---- the device -------------------------------------------------------------------------------------------------- */
 
 static int load_kernels(struct device *d, struct error *error) {
     enum cudaStreamCaptureMode before;
@@ -62,7 +62,7 @@ static void close_device(struct device **device) {
     *device = NULL;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 /* Pages that cannot be locked are no reason to stop: whatever forbids it, copies still work. */
 static int report_pin(struct device *d, cudaError_t result, size_t bytes, struct error *error) {
@@ -122,7 +122,7 @@ static void release(struct device *d, void *memory) {
     }
 }
 
-/* ---- streams and events ---------------------------------------------------------------------------------------------- */
+/* ---- streams and events ------------------------------------------------------------------------------------------ */
 
 static int stream_create(struct device *d, void **out, struct error *error) {
     enum cudaStreamCaptureMode before;
@@ -223,7 +223,7 @@ static int elapsed(struct device *d, void *from, void *to, double *seconds, stru
     return rc;
 }
 
-/* ---- work ------------------------------------------------------------------------------------------------------------ */
+/* ---- work -------------------------------------------------------------------------------------------------------- */
 
 static int copy(struct device *d, void *stream, void *to, const void *from, size_t bytes, struct error *error) {
     enum cudaStreamCaptureMode before;
@@ -255,7 +255,7 @@ static int busy(struct device *d, void *stream, double ms, struct error *error) 
     return rc;
 }
 
-/* ---- the consumer's stream ------------------------------------------------------------------------------------------- */
+/* ---- the consumer's stream --------------------------------------------------------------------------------------- */
 
 /* A stream made in another context than the device's primary one cannot wait for our events. The special handles have none. */
 static int check_context(struct device *d, void *stream, struct error *error) {
@@ -305,7 +305,7 @@ static int check_stream(struct device *d, void *stream, struct error *error) {
     return rc;
 }
 
-/* ---- timelines ------------------------------------------------------------------------------------------------------- */
+/* ---- timelines --------------------------------------------------------------------------------------------------- */
 
 static void range_push(struct device *d, const char *name) {
     (void)d;

@@ -87,7 +87,7 @@ static int run_loader(void *arg, struct error *error) {
     return rc;
 }
 
-/* ---- calls to the device -------------------------------------------------------------------------------------------- */
+/* ---- calls to the device ----------------------------------------------------------------------------------------- */
 
 static void check_fault(struct scene *s, enum sim_fault fault, uint64_t n) {
     static const char *const how[] = {"fails alone", "and every later one fail", "finds the device lost"};
@@ -127,7 +127,7 @@ static void loop_device(struct scene *s, enum sim_fault fault) {
            (unsigned long long)n - 1);
 }
 
-/* ---- allocations: a sanitizer's own threads begin with one --------------------------------------------------------- */
+/* ---- allocations: a sanitizer's own threads begin with one ------------------------------------------------------- */
 
 #ifndef INJECT_SANITIZED
 static void nothing(void *arg) {

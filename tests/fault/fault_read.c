@@ -22,7 +22,7 @@ static void nothing(void *arg) {
     (void)arg;
 }
 
-/* ---- the reader ----------------------------------------------------------------------------------------------------- */
+/* ---- the reader -------------------------------------------------------------------------------------------------- */
 
 static int decode_image(ypk_decoder *decoder, uint64_t index, int modality, const ypk_image *image, ypk_error *error) {
     static uint8_t pixels[64 * 64 * 3];
@@ -72,7 +72,7 @@ static void judge_reader(void *arg, int rc, const struct error *error, enum faul
     FAULT_CHECK_OK(run_reader(s, &again), &again);
 }
 
-/* ---- verify --------------------------------------------------------------------------------------------------------- */
+/* ---- verify ------------------------------------------------------------------------------------------------------ */
 
 static void on_fault(void *arg, const char *message) {
     struct scene *s = arg;
@@ -102,7 +102,7 @@ static void judge_verify(void *arg, int rc, const struct error *error, enum faul
     FAULT_CHECK_OK(run_verify(arg, &again), &again);
 }
 
-/* ---- reindex -------------------------------------------------------------------------------------------------------- */
+/* ---- reindex ----------------------------------------------------------------------------------------------------- */
 
 /* What `mdb_copy -c` does: the records are the same, their places are not. */
 static void compact(const char *pack, const char *name) {

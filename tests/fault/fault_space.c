@@ -29,7 +29,7 @@ static int pack(struct scene *s, const char *output, enum preset preset, bool re
     return pack_run(&s->result, &options, error);
 }
 
-/* ---- a full disk ---------------------------------------------------------------------------------------------------- */
+/* ---- a full disk ------------------------------------------------------------------------------------------------- */
 
 /* Noise that no codec makes small. */
 static void big_image(const char *set, const char *name, uint32_t seed) {
@@ -99,7 +99,7 @@ static bool test_full_disk(struct scene *s) {
     return true;
 }
 
-/* ---- sources that change -------------------------------------------------------------------------------------------- */
+/* ---- sources that change ----------------------------------------------------------------------------------------- */
 
 static struct {
     atomic_int opens; /* left until it happens */

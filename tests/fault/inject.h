@@ -55,7 +55,7 @@ INJECT_EARLY static bool inject_hit(int kind) {
     return true;
 }
 
-/* ---- the calls ------------------------------------------------------------------------------------------------------ */
+/* ---- the calls --------------------------------------------------------------------------------------------------- */
 
 /* Defines libc's `symbol` under another name in C, so that no macro or builtin of that name gets in the way. */
 #define INJECT(symbol) __asm__(#symbol) __attribute__((visibility("default"), used))
@@ -208,7 +208,7 @@ INJECT_STATUS(FAULT_RENAME, renameat, (int a, const char *from, int b, const cha
 INJECT_STATUS(FAULT_RENAME, renameat2, (int a, const char *from, int b, const char *to, unsigned flags), a, from, b, to,
               flags)
 
-/* ---- checks --------------------------------------------------------------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
 
 static char fault_where[256] = "before the first fault";
 
@@ -234,7 +234,7 @@ static int fault_count_fds(void) {
     return count;
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------------------------- */
+/* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
 struct fault_run {
     const char *name;

@@ -105,7 +105,7 @@ static inline void tiny_options(struct pack_options *options, const char *datase
     options->strict = true;
 }
 
-/* ---- directories as they were --------------------------------------------------------------------------------------- */
+/* ---- directories as they were ------------------------------------------------------------------------------------ */
 
 struct snapshot {
     struct {

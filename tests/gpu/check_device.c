@@ -60,7 +60,7 @@ __attribute__((format(printf, 2, 3))) static void figures(struct check *c, const
     va_end(args);
 }
 
-/* ---- batches --------------------------------------------------------------------------------------------------------- */
+/* ---- batches ----------------------------------------------------------------------------------------------------- */
 
 /* A batch in host memory, as the loader without a device makes it. */
 struct kept {
@@ -159,7 +159,7 @@ static bool keep_batches(struct check *c, struct kept *kept, int count, ypk_load
     return true;
 }
 
-/* ---- the caller ------------------------------------------------------------------------------------------------------ */
+/* ---- the caller -------------------------------------------------------------------------------------------------- */
 
 /* Before any other check: which contexts a loader makes, and which one the caller has afterwards. */
 static bool check_caller(struct check *c) {
@@ -191,7 +191,7 @@ static bool check_caller(struct check *c) {
     return true;
 }
 
-/* ---- equality -------------------------------------------------------------------------------------------------------- */
+/* ---- equality ---------------------------------------------------------------------------------------------------- */
 
 static bool same_batches(struct check *c, const ypk_loader_options *o, int count) {
     struct kept kept[BATCHES_LIMIT];
@@ -291,7 +291,7 @@ static bool check_kernels(struct check *c) {
     return true;
 }
 
-/* ---- order ----------------------------------------------------------------------------------------------------------- */
+/* ---- order ------------------------------------------------------------------------------------------------------- */
 
 struct order {
     struct watched watched;
@@ -374,7 +374,7 @@ static bool check_order(struct check *c) {
     return true;
 }
 
-/* ---- speed ----------------------------------------------------------------------------------------------------------- */
+/* ---- speed ------------------------------------------------------------------------------------------------------- */
 
 /* Figures are judged on a GPU only. */
 static bool is_fast(struct check *c, bool fast) {
@@ -514,7 +514,7 @@ static bool check_thread(struct check *c) {
     return true;
 }
 
-/* ---- lives ----------------------------------------------------------------------------------------------------------- */
+/* ---- lives ------------------------------------------------------------------------------------------------------- */
 
 struct parallel {
     struct check check; /* with a consumer of its own */
@@ -620,7 +620,7 @@ static bool check_capture(struct check *c) {
     return true;
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-/* ---- kernels --------------------------------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 #undef __global__
 #undef __device__
@@ -79,7 +79,7 @@ static void sleep_ns(unsigned long long ns) {
     nanosleep(&t, nullptr);
 }
 
-/* ---- what there is --------------------------------------------------------------------------------------------------- */
+/* ---- what there is ----------------------------------------------------------------------------------------------- */
 
 static const int DEVICES = 2;
 
@@ -176,7 +176,7 @@ void fake_cuda_capture(void *stream, int on) {
     ((CUstream_st *)stream)->capturing = on;
 }
 
-/* ---- the driver ------------------------------------------------------------------------------------------------------ */
+/* ---- the driver -------------------------------------------------------------------------------------------------- */
 
 static CUresult retain(CUcontext *out, CUdevice device) {
     if (asked_to_fail("cuDevicePrimaryCtxRetain") != cudaSuccess)
@@ -249,7 +249,7 @@ __attribute__((visibility("hidden"))) void *dlsym(void *, const char *name) {
     return nullptr;
 }
 
-/* ---- the runtime ----------------------------------------------------------------------------------------------------- */
+/* ---- the runtime ------------------------------------------------------------------------------------------------- */
 
 cudaError_t cudaDriverGetVersion(int *out) {
     *out = driver_version;

@@ -123,7 +123,7 @@ static int call(const char *name, struct error *error) {
     return error_set(error, ERR_DEVICE, "sim: call %llu (%s) fails", (unsigned long long)sim.calls, name);
 }
 
-/* ---- events --------------------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 static void drop_event(struct sim_event *e) {
     if (--e->references > 0)
@@ -137,7 +137,7 @@ static void await_event(struct sim_event *e, uint64_t count) {
         wait_a_little(&e->reached);
 }
 
-/* ---- streams -------------------------------------------------------------------------------------------------------- */
+/* ---- streams ----------------------------------------------------------------------------------------------------- */
 
 static void take_time(struct sim_stream *s) {
     uint64_t random = next_random(&s->random);
@@ -263,7 +263,7 @@ static void enqueue(struct sim_stream *s, const struct op *op) {
     pthread_cond_signal(&s->work);
 }
 
-/* ---- the device ----------------------------------------------------------------------------------------------------- */
+/* ---- the device -------------------------------------------------------------------------------------------------- */
 
 static int sim_open(struct device **out, int ordinal, struct error *error) {
     *out = NULL;
@@ -558,7 +558,7 @@ const struct device_ops device_sim = {
     .busy = busy,
 };
 
-/* ---- for tests ------------------------------------------------------------------------------------------------------ */
+/* ---- for tests --------------------------------------------------------------------------------------------------- */
 
 void sim_begin(const struct sim_options *options) {
     lock();

@@ -55,7 +55,7 @@ static void must(int rc, const char *message) {
     CHECK(rc == 0);
 }
 
-/* ---- what is expected ----------------------------------------------------------------------------------------------- */
+/* ---- what is expected -------------------------------------------------------------------------------------------- */
 
 static ypk_loader_options plain_options(uint64_t *random) {
     ypk_loader_options o;
@@ -141,7 +141,7 @@ static void look_at(void *arg, bool lost) {
     free(l);
 }
 
-/* ---- a consumer ----------------------------------------------------------------------------------------------------- */
+/* ---- a consumer -------------------------------------------------------------------------------------------------- */
 
 static void let_go(struct parcel *p) {
     if (p->tensor)
@@ -312,7 +312,7 @@ static uint64_t consume_on(const ypk_dataset *dataset, int devices, uint64_t bat
     return wrong;
 }
 
-/* ---- mutations ------------------------------------------------------------------------------------------------------ */
+/* ---- mutations --------------------------------------------------------------------------------------------------- */
 
 /* In a process of its own: what is wrong in it is wanted, and a sanitizer would say so. */
 static void see_mutation(const char *pack, enum sim_mutation mutation, const char *what) {

@@ -40,7 +40,7 @@ static void teardown(void) {
 
 TestSuite(cases_image, .init = setup, .fini = teardown);
 
-/* ---- a data set, packed and opened ---------------------------------------------------------------------------------- */
+/* ---- a data set, packed and opened ------------------------------------------------------------------------------- */
 
 static void put(const char *name, const struct bytes *b) {
     char relative[128];
@@ -151,7 +151,7 @@ static struct pixels decode_source(const struct bytes *b) {
     return p;
 }
 
-/* ---- damaged files -------------------------------------------------------------------------------------------------- */
+/* ---- damaged files ----------------------------------------------------------------------------------------------- */
 
 Test(cases_image, cut_and_tailed_jpegs) {
     struct pixels in = make_texture(320, 240, 3, 8);
@@ -342,7 +342,7 @@ Test(cases_image, pictures_inside_pictures) {
     bytes_deinit(&segment);
 }
 
-/* ---- orientation ---------------------------------------------------------------------------------------------------- */
+/* ---- orientation ------------------------------------------------------------------------------------------------- */
 
 static const uint8_t quadrant_colours[4][3] = {{220, 30, 30}, {30, 200, 40}, {40, 50, 210}, {230, 230, 60}};
 
@@ -462,7 +462,7 @@ Test(cases_image, turned_pixels_are_the_sources) {
     }
 }
 
-/* ---- real files of all orientations --------------------------------------------------------------------------------- */
+/* ---- real files of all orientations ------------------------------------------------------------------------------ */
 
 static double mean_difference(const struct pixels *a, const struct pixels *b) {
     uint64_t sum = 0;
@@ -513,7 +513,7 @@ Test(cases_image, photographs_are_upright) {
     }
 }
 
-/* ---- channels and colours ------------------------------------------------------------------------------------------- */
+/* ---- channels and colours ---------------------------------------------------------------------------------------- */
 
 static void append_png(png_structp png, png_bytep data, size_t n) {
     cr_assert_eq(bytes_append(png_get_io_ptr(png), data, n), 0);
@@ -671,7 +671,7 @@ Test(cases_image, cmyk_patches) {
         }
 }
 
-/* ---- the same pixels as the library, and no quality lost unasked ----------------------------------------------------- */
+/* ---- the same pixels as the library, and no quality lost unasked ------------------------------------------------- */
 
 /* As `djpeg -dct int` decodes. */
 static struct pixels decode_plainly(const struct bytes *b) {

@@ -206,7 +206,7 @@ Test(codec, unknown_shapes) {
     assert_corrupt(&image, (struct span){data, 48});
 }
 
-/* ---- zstd16 --------------------------------------------------------------------------------------------------------- */
+/* ---- zstd16 ------------------------------------------------------------------------------------------------------ */
 
 static struct record_image counts_of(const struct pixels *p) {
     struct record_image image = image_of(CODEC_ZSTD16, 0, 1, (uint16_t)p->width, (uint16_t)p->height);

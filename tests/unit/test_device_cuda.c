@@ -68,7 +68,7 @@ static void load(void) {
 
 TestSuite(device_cuda, .init = load);
 
-/* ---- one of each ----------------------------------------------------------------------------------------------------- */
+/* ---- one of each ------------------------------------------------------------------------------------------------- */
 
 #define BYTES 4096
 
@@ -164,7 +164,7 @@ static void nothing_is_left(void) {
     cr_assert_eq(s.mistakes, 0);
 }
 
-/* ---- the thread it is called from ------------------------------------------------------------------------------------ */
+/* ---- the thread it is called from -------------------------------------------------------------------------------- */
 
 Test(device_cuda, no_call_changes_the_callers_device_or_makes_another_context) {
     for (int current = -1; current < 2; current++) {
@@ -204,7 +204,7 @@ Test(device_cuda, two_of_one_device_and_one_of_another) {
     nothing_is_left();
 }
 
-/* ---- failures -------------------------------------------------------------------------------------------------------- */
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 Test(device_cuda, a_call_that_fails_says_what_and_where_and_the_next_one_works) {
     struct things t;
@@ -282,7 +282,7 @@ Test(device_cuda, an_event_that_is_not_reached_is_no_error) {
     free_things(&t);
 }
 
-/* ---- opening --------------------------------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 static void refused(int ordinal, const char *words) {
     struct device *device = (struct device *)&error;
@@ -330,7 +330,7 @@ Test(device_cuda_absent, a_build_without_cuda_says_so) {
     cr_assert_not_null(strstr(error.message, "built without CUDA: build it with CUDA=1"), "%s", error.message);
 }
 
-/* ---- the consumer's stream ------------------------------------------------------------------------------------------- */
+/* ---- the consumer's stream --------------------------------------------------------------------------------------- */
 
 Test(device_cuda, streams_that_cannot_be_used_are_refused_by_name) {
     struct things t;
@@ -353,7 +353,7 @@ Test(device_cuda, streams_that_cannot_be_used_are_refused_by_name) {
     nothing_is_left();
 }
 
-/* ---- kernels --------------------------------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 enum { GUARD = 64 };
 

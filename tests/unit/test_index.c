@@ -17,7 +17,7 @@ static const struct index_meta meta = {.task = TASK_SEGMENT,
                                        .shard_prefix = "train"};
 static const char *const class_names[] = {"person", "bicycle", "car"};
 
-/* ---- a set made by a rule: sample i has i % 4 labels, every third has no IR, every seventh no RGB ------------------- */
+/* ---- a set made by a rule: sample i has i % 4 labels, every third has no IR, every seventh no RGB ---------------- */
 
 struct made {
     char rgb_name[64], ir_name[64], label_name[64];
@@ -115,7 +115,7 @@ static bool equal(const struct bytes *a, const struct bytes *b) {
     return a->size == b->size && memcmp(a->data, b->data, a->size) == 0;
 }
 
-/* ---- writing and reading back -------------------------------------------------------------------------------------- */
+/* ---- writing and reading back ------------------------------------------------------------------------------------ */
 
 static void assert_sample_eq(const struct index_sample *a, const struct index_sample *b) {
     cr_assert_eq(a->record_offset, b->record_offset);
@@ -280,7 +280,7 @@ Test(index, shard_names) {
     cr_assert_str_eq(name, "a23456789_123456789_123456789_123456789_1234567-65535.lmdb");
 }
 
-/* ---- identity ------------------------------------------------------------------------------------------------------ */
+/* ---- identity ---------------------------------------------------------------------------------------------------- */
 
 static uint64_t content_hash_of(const struct index_builder *b) {
     struct bytes file = {0};
@@ -332,7 +332,7 @@ Test(index, content_hash_is_as_specified) {
     bytes_deinit(&all);
 }
 
-/* ---- mistakes of the caller ---------------------------------------------------------------------------------------- */
+/* ---- mistakes of the caller -------------------------------------------------------------------------------------- */
 
 static void assert_refused(struct index_builder *b, const struct index_sample *s, int code, const char *text) {
     size_t sizes[SECTION_COUNT + 1];
@@ -438,7 +438,7 @@ Test(builder, encodes_only_what_is_complete) {
     bytes_deinit(&file);
 }
 
-/* ---- merging ------------------------------------------------------------------------------------------------------- */
+/* ---- merging ----------------------------------------------------------------------------------------------------- */
 
 /* Merges parts that begin at `starts` (multiples of PER_SHARD); the last entry is the end. Class counts by part. */
 static int merge(struct bytes *out, const uint64_t *starts, const uint64_t *classes, size_t part_count) {
@@ -536,7 +536,7 @@ Test(merge, parts_of_different_packs_are_refused) {
     cr_assert_eq(index_merge(&merged, NULL, 0, 0, &error), ERR_ARGUMENT);
 }
 
-/* ---- generations --------------------------------------------------------------------------------------------------- */
+/* ---- generations ------------------------------------------------------------------------------------------------- */
 
 /* Samples 20-47, then 0-9, then 10-19: each a generation. */
 static void build_generations(struct bytes *out) {
@@ -650,7 +650,7 @@ Test(generations, a_name_in_two_is_found_out) {
     bytes_deinit(&merged);
 }
 
-/* ---- hostile bytes ------------------------------------------------------------------------------------------------- */
+/* ---- hostile bytes ----------------------------------------------------------------------------------------------- */
 
 static int parse_and_check(struct span file) {
     struct index_view v;

@@ -109,7 +109,7 @@ static struct pixels plain_decode(struct span file, J_COLOR_SPACE space) {
     return p;
 }
 
-/* ---- probe ---------------------------------------------------------------------------------------------------------- */
+/* ---- probe ------------------------------------------------------------------------------------------------------- */
 
 Test(jpeg, probe_kinds) {
     static const struct {
@@ -255,7 +255,7 @@ Test(jpeg, probe_cut_header) {
     bytes_deinit(&b);
 }
 
-/* ---- check and decode ----------------------------------------------------------------------------------------------- */
+/* ---- check and decode -------------------------------------------------------------------------------------------- */
 
 static const struct jpeg_recipe all_kinds[] = {
     {0},
@@ -718,7 +718,7 @@ Test(jpeg, hostile_bytes) {
     }
 }
 
-/* ---- planes --------------------------------------------------------------------------------------------------------- */
+/* ---- planes ------------------------------------------------------------------------------------------------------ */
 
 /* Noise of every strength, so that all lengths of codes and both ends of the range occur. */
 static struct pixels make_noise(uint32_t width, uint32_t height, uint32_t *state) {
@@ -875,7 +875,7 @@ Test(jpeg, planes_of_real_pictures) {
         cr_assert_gt(taken, 0, "no picture in YPK_TEST_DATA goes straight to planes");
 }
 
-/* ---- CMYK ----------------------------------------------------------------------------------------------------------- */
+/* ---- CMYK -------------------------------------------------------------------------------------------------------- */
 
 /* Patches of 16x16 px: white, cyan, magenta, yellow, black, and a mixture; as ink, 255 = full. */
 static const uint8_t inks[6][4] = {{0, 0, 0, 0},   {255, 0, 0, 0}, {0, 255, 0, 0},
@@ -929,7 +929,7 @@ Test(jpeg, cmyk_becomes_rgb) {
     }
 }
 
-/* ---- encode --------------------------------------------------------------------------------------------------------- */
+/* ---- encode ------------------------------------------------------------------------------------------------------ */
 
 static double psnr(const struct pixels *a, const struct pixels *b) {
     double sum = 0;
@@ -997,7 +997,7 @@ Test(jpeg, encode_refuses) {
     bytes_deinit(&b);
 }
 
-/* ---- transform ------------------------------------------------------------------------------------------------------ */
+/* ---- transform --------------------------------------------------------------------------------------------------- */
 
 Test(jpeg, transform_is_exact) {
     static const struct jpeg_recipe kinds[] = {{0}, {.to = JCS_RGB}, {.progressive = true}, {.arithmetic = true}};

@@ -66,7 +66,7 @@ static int merge(const char *const *parts, size_t count, struct intake_counts *t
     return code;
 }
 
-/* ---- the reader's view ------------------------------------------------------------------------------------------------ */
+/* ---- the reader's view ------------------------------------------------------------------------------------------- */
 
 struct opened {
     ypk_dataset *dataset;
@@ -149,7 +149,7 @@ static void assert_same(const char *left, const char *right, bool equal) {
     assert_same_split(left, right, "val", equal);
 }
 
-/* ---- merging ------------------------------------------------------------------------------------------------------- */
+/* ---- merging ----------------------------------------------------------------------------------------------------- */
 
 static void assert_parts_are_whole(uint32_t count, const struct pack_options *options) {
     const char *parts[16];
@@ -240,7 +240,7 @@ Test(merge, what_pairing_rejected_is_shared_among_parts) {
         pack_part(i, 3, options); /* of the first 1 + 1/3 of 7 + 1/3: 2 of 8 would be too many */
 }
 
-/* ---- appending ------------------------------------------------------------------------------------------------------- */
+/* ---- appending --------------------------------------------------------------------------------------------------- */
 
 static void move_pair(const char *number, const char *from, const char *to) {
     static const char *const folders[] = {"images", "imagesIR", "labels"};

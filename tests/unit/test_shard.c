@@ -233,7 +233,7 @@ Test(shard, an_empty_shard_can_be_sealed) {
     cr_assert_eq(seen.count, 0);
 }
 
-/* ---- shard_hash_file -------------------------------------------------------------------------------------------- */
+/* ---- shard_hash_file --------------------------------------------------------------------------------------------- */
 
 struct hashed {
     const struct record *headers;
@@ -308,7 +308,7 @@ Test(shard, extents_are_sorted_by_offset) {
     shard_extents_sort(extents, 0);
 }
 
-/* ---- files that are no whole shard ------------------------------------------------------------------------------ */
+/* ---- files that are no whole shard ------------------------------------------------------------------------------- */
 
 Test(shard, a_cut_file_is_not_walked) {
     uint64_t offsets[20];

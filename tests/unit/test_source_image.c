@@ -6,7 +6,7 @@
 
 TestSuite(source_image, .init = codec_open, .fini = codec_close);
 
-/* ---- PNG files ------------------------------------------------------------------------------------------------------ */
+/* ---- PNG files --------------------------------------------------------------------------------------------------- */
 
 struct png_recipe {
     int color_type, bit_depth;
@@ -267,7 +267,7 @@ Test(source_image, png_header_claims) {
     bytes_deinit(&b);
 }
 
-/* ---- formats -------------------------------------------------------------------------------------------------------- */
+/* ---- formats ----------------------------------------------------------------------------------------------------- */
 
 Test(source_image, sniffs_content) {
     static const struct {
@@ -321,7 +321,7 @@ Test(source_image, jpeg) {
     bytes_deinit(&b);
 }
 
-/* ---- the collection of odd files ------------------------------------------------------------------------------------ */
+/* ---- the collection of odd files --------------------------------------------------------------------------------- */
 
 enum verdict { TAKEN, WARNED, NO_FORMAT, HEADER, UNSUPPORTED, DAMAGED };
 

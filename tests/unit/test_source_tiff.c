@@ -11,7 +11,7 @@ static void setup(void) {
 
 TestSuite(source_tiff, .init = setup, .fini = codec_close);
 
-/* ---- TIFF files ----------------------------------------------------------------------------------------------------- */
+/* ---- TIFF files -------------------------------------------------------------------------------------------------- */
 
 struct tiff_recipe {
     const char *mode; /* NULL: "w" */
@@ -136,7 +136,7 @@ static uint8_t *separate(const struct pixels *p) {
     return out;
 }
 
-/* ---- what is taken -------------------------------------------------------------------------------------------------- */
+/* ---- what is taken ----------------------------------------------------------------------------------------------- */
 
 Test(source_tiff, every_layout_gives_the_same_pixels) {
     static const char *const modes[] = {"wl", "wb", "w8"};
@@ -319,7 +319,7 @@ Test(source_tiff, first_of_two_pages) {
     bytes_deinit(&b);
 }
 
-/* ---- what is refused ------------------------------------------------------------------------------------------------ */
+/* ---- what is refused --------------------------------------------------------------------------------------------- */
 
 Test(source_tiff, numbers_that_are_no_pixels) {
     static const struct {

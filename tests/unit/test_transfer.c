@@ -110,7 +110,7 @@ Test(transfer, key_points_and_rotations_go_along) {
     }
 }
 
-/* ---- on a simulated device ------------------------------------------------------------------------------------------- */
+/* ---- on a simulated device --------------------------------------------------------------------------------------- */
 
 static ypk_loader *make_on_sim(const ypk_loader_options *o, int ordinal) {
     ypk_loader *loader;
@@ -428,7 +428,7 @@ Test(transfer, a_bad_sample_is_told_in_its_turn) {
     assert_nothing_left();
 }
 
-/* ---- what goes wrong half-way ---------------------------------------------------------------------------------------- */
+/* ---- what goes wrong half-way ------------------------------------------------------------------------------------ */
 
 /* Work that waits for a sign, and then tells whether the memory is still what it was. */
 struct late_look {
@@ -665,7 +665,7 @@ Test(transfer, a_child_leaves_the_device_alone) {
     assert_nothing_left();
 }
 
-/* ---- options --------------------------------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
 static void assert_refused(const ypk_loader_options *o, int code, const char *text) {
     ypk_loader *loader;
@@ -720,7 +720,7 @@ Test(transfer, auto_is_host_memory_without_a_gpu) {
     cr_assert_eq(ypk_loader_create(&loader, dataset, &o, &error), YPK_E_DEVICE, "%s", error.message);
 }
 
-/* ---- maths ----------------------------------------------------------------------------------------------------------- */
+/* ---- maths ------------------------------------------------------------------------------------------------------- */
 
 Test(transfer, places_are_those_of_plain_loops) {
     uint8_t from[2 * 4 * 3 * 5], to[2 * 6 * 3 * 5];
