@@ -36,8 +36,8 @@ struct baseline_planes {
 
 enum baseline_result {
     BASELINE_DONE,
-    BASELINE_NOT_TAKEN, /* another kind of picture, one that is damaged, or a machine without the instructions: the planes
-                           hold anything, and the library may be asked */
+    BASELINE_NOT_TAKEN, /* another kind of picture, one that is damaged, or a machine without the instructions: the
+                           planes hold anything, and the library may be asked */
     BASELINE_NO_MEMORY,
 };
 

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Calls `visit` with the directory of this process's group, then of each group above it up to the mount, for version 2 and
- * for version 1's `controller` ("cpu", "memory"). A directory may not exist: in a container the upper ones are not seen.
- * `root` goes before /proc and /sys: "" but in tests. */
+/* Calls `visit` with the directory of this process's group, then of each group above it up to the mount, for version 2
+ * and for version 1's `controller` ("cpu", "memory"). A directory may not exist: in a container the upper ones are not
+ * seen. `root` goes before /proc and /sys: "" but in tests. */
 void cgroup_visit(const char *root, const char *controller, void (*visit)(void *arg, const char *directory, bool v2),
                   void *arg);
 

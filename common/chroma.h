@@ -12,8 +12,8 @@
 #include "error.h"
 #include "pixels.h"
 
-/* out: Cb and Cr, one channel each, (width + 1) / 2 x (height + 1) / 2; pixels_deinit() frees them. in: R,G,B of 8 bits.
- * ERR_MEMORY. */
+/* out: Cb and Cr, one channel each, (width + 1) / 2 x (height + 1) / 2; pixels_deinit() frees them. in: R,G,B of 8
+ * bits. ERR_MEMORY. */
 int chroma_halve(struct pixels out[2], const struct pixels *in, struct error *error);
 
 #endif

@@ -166,8 +166,8 @@ int codec_encode_zstd(struct codec *codec, struct bytes *out, const struct pixel
  * ---- zstd16: low and high count, then one zstd frame ----------------------------------------------------------------
  *
  * Each count less the one above it (in the first row: the one to its left), the difference folded so that small ones of
- * either sign have a high byte of 0, then all low bytes, then all high bytes. Of the predictors tried (left, above, their
- * mean, median) none was smaller by more than 3 %, and this one runs along whole rows.
+ * either sign have a high byte of 0, then all low bytes, then all high bytes. Of the predictors tried (left, above,
+ * their mean, median) none was smaller by more than 3 %, and this one runs along whole rows.
  */
 
 enum { RANGE_BYTES = 4 };

@@ -17,8 +17,8 @@ void codec_destroy(struct codec **codec);
 /* The thread's JPEG handle, borrowed. */
 struct jpeg *codec_jpeg(struct codec *codec);
 
-/* Memory of the caller's, at an even address, that pictures are unpacked in where it suffices, instead of the codec's own;
- * until it is taken back with `size` 0. */
+/* Memory of the caller's, at an even address, that pictures are unpacked in where it suffices, instead of the codec's
+ * own; until it is taken back with `size` 0. */
 void codec_lend(struct codec *codec, uint8_t *memory, size_t size);
 
 /* Decodes the payload of one image as its record describes it. `channels` 3 or 1 is what the caller wants: gray is
@@ -27,8 +27,9 @@ void codec_lend(struct codec *codec, uint8_t *memory, size_t size);
 int codec_decode(struct codec *codec, const struct record_image *image, struct span payload, const struct pixels *out,
                  struct error *error);
 
-/* The planes of a payload that is stored as such (raw, or zstd of it): [count][height][width], borrowed from the payload
- * or from the codec (what is lent to it) until its next call. count is 0 (and the code 0) for a codec that has to be decoded (jpeg, zstd16). */
+/* The planes of a payload that is stored as such (raw, or zstd of it): [count][height][width], borrowed from the
+ * payload or from the codec (what is lent to it) until its next call. count is 0 (and the code 0) for a codec that has
+ * to be decoded (jpeg, zstd16). */
 struct codec_planes {
     const uint8_t *plane[3];
     int count;
@@ -40,13 +41,13 @@ int codec_planes(struct codec *codec, struct codec_planes *out, const struct rec
 int codec_encode_raw(struct codec *codec, struct bytes *out, const struct pixels *in, struct error *error);
 int codec_encode_zstd(struct codec *codec, struct bytes *out, const struct pixels *in, int level, struct error *error);
 
-/* Appends 16-bit counts of one channel without loss (CODEC_ZSTD16). low and high (at most 65,535) are the counts that become
- * 0 and 255 where 8 bits are asked for: codec_decode() uses pixels_scale_row(). */
+/* Appends 16-bit counts of one channel without loss (CODEC_ZSTD16). low and high (at most 65,535) are the counts that
+ * become 0 and 255 where 8 bits are asked for: codec_decode() uses pixels_scale_row(). */
 int codec_encode_zstd16(struct codec *codec, struct bytes *out, const struct pixels *in, uint32_t low, uint32_t high,
                         int level, struct error *error);
 
-/* The counts of a CODEC_ZSTD16 payload. out has depth 16, one channel and the image's size; its data and stride are aligned
- * for uint16. Errors as of codec_decode(), and ERR_ARGUMENT for an image of another codec. */
+/* The counts of a CODEC_ZSTD16 payload. out has depth 16, one channel and the image's size; its data and stride are
+ * aligned for uint16. Errors as of codec_decode(), and ERR_ARGUMENT for an image of another codec. */
 int codec_decode16(struct codec *codec, const struct record_image *image, struct span payload, const struct pixels *out,
                    struct error *error);
 

@@ -3,8 +3,8 @@
  *
  *   file ──bytes without stuffing──> window (stays in the first cache) ──64 bits at a time──> codes and values
  *
- * It reads only data that are whole and as they should be. Anything else is refused, and somebody else's to judge: there
- * are no warnings here, and nothing is repaired.
+ * It reads only data that are whole and as they should be. Anything else is refused, and somebody else's to judge:
+ * there are no warnings here, and nothing is repaired.
  */
 #ifndef YPK_COMMON_ENTROPY_H
 #define YPK_COMMON_ENTROPY_H

@@ -23,8 +23,8 @@ static size_t utf8_length(const unsigned char *s) {
     return length;
 }
 
-/* File names are bytes, messages are text: what is not UTF-8 or could steer a terminal becomes \xNN. Returns the length;
- * a text that does not fit is cut between characters. */
+/* File names are bytes, messages are text: what is not UTF-8 or could steer a terminal becomes \xNN. Returns the
+ * length; a text that does not fit is cut between characters. */
 static size_t copy_printable(char *out, size_t capacity, const char *text) {
     size_t used = 0;
     const unsigned char *s = (const unsigned char *)text;

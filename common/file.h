@@ -20,12 +20,12 @@ int file_write_all(int fd, const void *data, size_t size, const char *path, stru
 int file_pread_all(int fd, void *data, size_t size, uint64_t offset, const char *path, struct error *error);
 
 /* Creates `path` (mode 0644, replacing what is there) with `data`, by temporary name, fsync, rename and fsync of the
- * directory. On failure the old file, if any, is as it was and the temporary file is gone; only when that last fsync fails
- * is the new file already in its place, but not yet known to be durable. */
+ * directory. On failure the old file, if any, is as it was and the temporary file is gone; only when that last fsync
+ * fails is the new file already in its place, but not yet known to be durable. */
 int file_write_atomic(const char *path, const void *data, size_t size, struct error *error);
 
-/* The same for a name that a user gave: what is there and is neither file nor directory (a device, a pipe, a link such as
- * /dev/stdout) is written to, not replaced. */
+/* The same for a name that a user gave: what is there and is neither file nor directory (a device, a pipe, a link such
+ * as /dev/stdout) is written to, not replaced. */
 int file_write_output(const char *path, const void *data, size_t size, struct error *error);
 
 /* Can there be a file of that name? To be asked before work that takes long and ends in file_write_output(). */
@@ -41,13 +41,15 @@ void file_unmap(struct span *map);
 /* mkdir -p with mode 0777 & ~umask. */
 int dir_create_all(const char *path, struct error *error);
 
-/* Removes a directory and everything below it; a path that is not there is success. Symlinks are removed, not followed. */
+/* Removes a directory and everything below it; a path that is not there is success. Symlinks are removed, not followed.
+ */
 int dir_remove_all(const char *path, struct error *error);
 
 /* Bytes a non-root user can still write on the file system that holds `path` (which must exist). */
 int disk_free_bytes(uint64_t *out, const char *path, struct error *error);
 
-/* a/b from "a" and "b" ("b" if a is "" or "."), malloc'ed; NULL if memory ran out. An absolute b is returned as it is. */
+/* a/b from "a" and "b" ("b" if a is "" or "."), malloc'ed; NULL if memory ran out. An absolute b is returned as it is.
+ */
 char *path_join(const char *a, const char *b);
 
 /* The part after the last '/'. */

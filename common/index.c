@@ -142,8 +142,8 @@ static int read_header(struct index_view *v, struct error *error) {
     return index_at(error, HEADER_TASK, index_meta_check(&v->meta, ERR_CORRUPT, error));
 }
 
-/* One row of the section table. Sections follow one another without a gap but for alignment, so that there is no byte in
- * the file that belongs to nothing. `end` is where the section before ended; moved on. */
+/* One row of the section table. Sections follow one another without a gap but for alignment, so that there is no byte
+ * in the file that belongs to nothing. `end` is where the section before ended; moved on. */
 static int read_section(struct index_view *v, const uint8_t *row, uint64_t *end, struct error *error) {
     uint32_t kind = load_u32(row + TABLE_KIND), row_bytes = load_u32(row + TABLE_ROW_BYTES);
     uint64_t offset = load_u64(row + TABLE_OFFSET), bytes = load_u64(row + TABLE_BYTES);
@@ -294,7 +294,8 @@ static int check_images(const struct index_view *view, const struct index_sample
                                    s->ir_hash, s->ir_width, s->ir_height, error);
 }
 
-/* The record must lie inside its shard, where LMDB puts the data of overflow pages, and not be larger than announced. */
+/* The record must lie inside its shard, where LMDB puts the data of overflow pages, and not be larger than announced.
+ */
 static int check_place(const struct index_view *view, const struct index_sample *s, struct error *error) {
     if (s->shard >= view->shard_count)
         return error_set(error, ERR_CORRUPT, "shard %u of %" PRIu64, s->shard, view->shard_count);

@@ -125,8 +125,8 @@ const char *index_class_name(const struct index_view *view, uint64_t class_id);
 /* The row whose sample has this name, by binary search in each generation. ERR_NOT_FOUND. */
 int index_find(const struct index_view *view, const char *name, uint64_t *row, struct error *error);
 
-/* Builds one index in memory. Zero-initialise, then set `meta`; a part's REPORT and SOURCE are appended to their section by
- * the caller. */
+/* Builds one index in memory. Zero-initialise, then set `meta`; a part's REPORT and SOURCE are appended to their
+ * section by the caller. */
 struct index_builder {
     struct index_meta meta;
     uint64_t sample_count;
@@ -137,9 +137,9 @@ struct index_builder {
     struct bytes section[SECTION_COUNT + 1];
 };
 
-/* Samples of a generation must come in the order of their names, with `shard` counted from 0 in this index (ERR_ARGUMENT
- * otherwise: a programmer's error of the caller). ERR_INPUT when a limit of the format is passed (4 Gi labels, points or
- * name bytes), saying which. Everything is copied. On failure the builder is as it was. */
+/* Samples of a generation must come in the order of their names, with `shard` counted from 0 in this index
+ * (ERR_ARGUMENT otherwise: a programmer's error of the caller). ERR_INPUT when a limit of the format is passed (4 Gi
+ * labels, points or name bytes), saying which. Everything is copied. On failure the builder is as it was. */
 int index_builder_add(struct index_builder *b, const struct index_sample *sample, struct error *error);
 int index_builder_add_shard(struct index_builder *b, const struct index_shard *shard, struct error *error);
 int index_builder_set_classes(struct index_builder *b, const char *const *names, uint64_t count, struct error *error);
@@ -154,11 +154,11 @@ void index_builder_place(struct index_builder *b, uint64_t row, uint64_t record_
 int index_builder_encode(const struct index_builder *b, struct bytes *out, struct error *error);
 void index_builder_deinit(struct index_builder *b);
 
-/* One index out of consecutive pieces of one pack: rows, labels and names joined, references and shard numbers moved on,
- * REPORT and SOURCE sections left out. Parts come from index_parse() and have passed index_check(). Meta must agree, class
- * lists be a beginning of the longest, and names ascend from part to part (ERR_INPUT says what does not). Part
- * `new_generation` begins a generation, whose names are free of those before it; 0: none does. Gives the same bytes as
- * building the whole at once; appended to `out`. That no part is missing is for the caller to know. */
+/* One index out of consecutive pieces of one pack: rows, labels and names joined, references and shard numbers moved
+ * on, REPORT and SOURCE sections left out. Parts come from index_parse() and have passed index_check(). Meta must
+ * agree, class lists be a beginning of the longest, and names ascend from part to part (ERR_INPUT says what does not).
+ * Part `new_generation` begins a generation, whose names are free of those before it; 0: none does. Gives the same
+ * bytes as building the whole at once; appended to `out`. That no part is missing is for the caller to know. */
 int index_merge(struct bytes *out, const struct index_view *parts, uint64_t part_count, uint64_t new_generation,
                 struct error *error);
 

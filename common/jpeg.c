@@ -19,8 +19,8 @@
  *                         hierarchical processes, 2 or more than 4 components, more than SCAN_LIMIT scans, chroma that
  *                         is subsampled by a fraction
  *
- * The objects of the library are made anew for every picture: a used one keeps the tables of the picture before, and would
- * decode a file that lacks its own with them.
+ * The objects of the library are made anew for every picture: a used one keeps the tables of the picture before, and
+ * would decode a file that lacks its own with them.
  */
 #include "jpeg_private.h"
 
@@ -96,8 +96,8 @@ static void note_harmless(struct jpeg *j, const char *text) {
         snprintf(j->findings.harmless, sizeof j->findings.harmless, "%s", text);
 }
 
-/* Whether the bytes passed over on the way to a marker are picture data: wrong codes can end the picture too early, and what
- * is left of it is many bytes of many values. A few stray bytes, or padding with one value, are not. */
+/* Whether the bytes passed over on the way to a marker are picture data: wrong codes can end the picture too early, and
+ * what is left of it is many bytes of many values. A few stray bytes, or padding with one value, are not. */
 static bool passes_over_data(const struct jpeg *j) {
     const uint8_t *end = j->reader.src->next_input_byte;
     return j->header_read && j->manager.msg_parm.i[0] > STRAY_BYTES &&
@@ -193,8 +193,8 @@ void jpeg_open_picture(struct jpeg *j, struct span file, bool keep_exif) {
         jpeg_fail(j, ERR_INPUT, "the file ends inside the header");
     if (r->data_precision != 8)
         jpeg_fail(j, ERR_UNSUPPORTED, "unsupported precision %d", r->data_precision);
-    /* Libraries from 3.0 on decode lossless pictures, older ones do not: the same verdict from all. The predictor stands
-     * where other pictures have the first coefficient of the scan. */
+    /* Libraries from 3.0 on decode lossless pictures, older ones do not: the same verdict from all. The predictor
+     * stands where other pictures have the first coefficient of the scan. */
     if (!r->progressive_mode && r->Ss != 0 && r->Se == 0)
         jpeg_fail(j, ERR_UNSUPPORTED, "unsupported SOF3 (lossless)");
     if (r->num_components != 1 && r->num_components != 3 && r->num_components != 4)

@@ -49,11 +49,12 @@ struct jpeg_check {
     char warning[200];      /* the first of them; of a picture that is not complete, the fault */
 };
 
-/* Decodes every code of the file, but few or no pixels: about 0.7 of the time of decoding it where chroma is not subsampled,
- * 0.5 where it is. equal_channels is true if all coefficients of chroma are 0, as encoders make them of gray pictures.
- * Returns 0 with *out filled even for a damaged picture; ERR_INPUT for one whose header is unusable. Limits on the
- * picture's size are the caller's, applied after jpeg_probe(); memory of 2 bytes a sample of the picture is taken for
- * progressive and for gray pictures. jpeg_decode() succeeds exactly where this finds the picture complete. */
+/* Decodes every code of the file, but few or no pixels: about 0.7 of the time of decoding it where chroma is not
+ * subsampled, 0.5 where it is. equal_channels is true if all coefficients of chroma are 0, as encoders make them of
+ * gray pictures. Returns 0 with *out filled even for a damaged picture; ERR_INPUT for one whose header is unusable.
+ * Limits on the picture's size are the caller's, applied after jpeg_probe(); memory of 2 bytes a sample of the picture
+ * is taken for progressive and for gray pictures. jpeg_decode() succeeds exactly where this finds the picture complete.
+ */
 int jpeg_check_full(struct jpeg *jpeg, struct jpeg_check *out, struct span file, struct error *error);
 
 /* Decodes to interleaved 8-bit pixels: channels 3 = R,G,B (gray replicated, CMYK/YCCK converted), 1 = luma (of a colour
@@ -72,28 +73,29 @@ struct jpeg_planes {
 };
 
 /* The same pixels as jpeg_decode(), straight to planes and faster: for whole baseline pictures of the usual kinds, on
- * machines with vector instructions. *decoded is false, and the code 0, for all others, damaged ones and those of another
- * size included: then the planes hold anything, and jpeg_decode() knows what it is. ERR_MEMORY. */
+ * machines with vector instructions. *decoded is false, and the code 0, for all others, damaged ones and those of
+ * another size included: then the planes hold anything, and jpeg_decode() knows what it is. ERR_MEMORY. */
 int jpeg_decode_planes(struct jpeg *jpeg, const struct jpeg_planes *out, bool *decoded, struct span file,
                        enum cpu_level level, struct error *error);
 
 /* Scratch that a handle keeps after that for pictures up to a width. */
 size_t jpeg_planes_scratch_bytes(uint32_t width);
 
-/* As jpeg_decode(), but faster and not the same bytes: out's size may be the header's scaled down by jpeg_scaled_side(), which
- * the library does while it decodes, and chroma is repeated instead of interpolated. */
+/* As jpeg_decode(), but faster and not the same bytes: out's size may be the header's scaled down by
+ * jpeg_scaled_side(), which the library does while it decodes, and chroma is repeated instead of interpolated. */
 int jpeg_decode_fast(struct jpeg *jpeg, struct span file, const struct pixels *out, bool gray_source,
                      struct error *error);
 
 /* A side of the picture scaled by `eighths` / 8 (1-8), rounded up. */
 uint32_t jpeg_scaled_side(uint32_t side, int eighths);
 
-/* The first harmless warning of the last check or decode, missing EOI included; "" if there was none. Borrowed until the
- * next call with this handle. */
+/* The first harmless warning of the last check or decode, missing EOI included; "" if there was none. Borrowed until
+ * the next call with this handle. */
 const char *jpeg_warning(const struct jpeg *jpeg);
 
-/* Encodes interleaved 8-bit pixels (channels 1 or 3), appended to `out`. quality 1-100; subsample_420 has no meaning for
- * one channel; chroma is made to fit how decoders interpolate it (chroma.h). Optimised Huffman tables; no metadata. */
+/* Encodes interleaved 8-bit pixels (channels 1 or 3), appended to `out`. quality 1-100; subsample_420 has no meaning
+ * for one channel; chroma is made to fit how decoders interpolate it (chroma.h). Optimised Huffman tables; no metadata.
+ */
 int jpeg_encode(struct jpeg *jpeg, struct bytes *out, const struct pixels *in, int quality, bool subsample_420,
                 struct error *error);
 

@@ -13,8 +13,8 @@ struct decode_task {
     bool fast;
 };
 
-/* CMYK as it is stored to R,G,B: with every value counted from no ink (255) to full ink (0), R = C * K / 255. Files with
- * an Adobe marker store it that way round; others store ink, which `flip` 0xFF turns. */
+/* CMYK as it is stored to R,G,B: with every value counted from no ink (255) to full ink (0), R = C * K / 255. Files
+ * with an Adobe marker store it that way round; others store ink, which `flip` 0xFF turns. */
 static void cmyk_to_rgb(uint8_t *rgb, const uint8_t *cmyk, uint32_t width, uint8_t flip) {
     for (uint32_t x = 0; x < width; x++) {
         unsigned k = cmyk[4 * x + 3] ^ flip;

@@ -49,8 +49,8 @@ void jpeg_fail(struct jpeg *j, int code, const char *format, ...) __attribute__(
 /* In a step: reads the header into j->reader, and refuses a picture that cannot be decoded. */
 void jpeg_open_picture(struct jpeg *j, struct span file, bool keep_exif);
 
-/* In a step, after the last row: reads on to the EOI, and finds whether every coefficient of the picture was there. In place
- * of jpeg_finish_decompress(), which frees what is asked here. */
+/* In a step, after the last row: reads on to the EOI, and finds whether every coefficient of the picture was there. In
+ * place of jpeg_finish_decompress(), which frees what is asked here. */
 void jpeg_finish_picture(struct jpeg *j);
 
 static inline struct jpeg *jpeg_owner(j_common_ptr cinfo) {

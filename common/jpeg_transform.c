@@ -64,8 +64,8 @@ int jpeg_transform(struct jpeg *j, struct bytes *out, bool *exact, struct span f
             goto out;
         }
     }
-    /* A failure after a warning has the warning's code, and leaves a buffer that nobody wrote; coefficients that no Huffman
-     * table has codes for are written all the same. */
+    /* A failure after a warning has the warning's code, and leaves a buffer that nobody wrote; coefficients that no
+     * Huffman table has codes for are written all the same. */
     if (jpeg_check_full(j, &check, (struct span){data, size}, error) == ERR_MEMORY)
         rc = ERR_MEMORY;
     if (rc != 0 || !check.complete)

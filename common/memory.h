@@ -11,8 +11,8 @@ struct memory_room {
     bool is_cgroup;
 };
 
-/* The least of what the machine has available and what every memory cgroup (v1 or v2) of this process leaves; page cache
- * that can be dropped counts as free. `root` goes before /proc and /sys: "" but in tests. */
+/* The least of what the machine has available and what every memory cgroup (v1 or v2) of this process leaves; page
+ * cache that can be dropped counts as free. `root` goes before /proc and /sys: "" but in tests. */
 void memory_room(struct memory_room *out, const char *root);
 
 /* What of this process is in memory. */

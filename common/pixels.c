@@ -178,9 +178,9 @@ bool pixels_equal_channels(const struct pixels *p) {
 /* ---- reduction --------------------------------------------------------------------------------------------------- */
 
 /*
- * Along one axis a source pixel is cut into `out` parts and an output pixel is made of `in` of them, so that all weights
- * are integers and each output pixel's sum to `in`. Rows are summed horizontally first, then vertically; the sum of
- * weights in the plane is in_width * in_height, by which each value is divided once, rounded half up.
+ * Along one axis a source pixel is cut into `out` parts and an output pixel is made of `in` of them, so that all
+ * weights are integers and each output pixel's sum to `in`. Rows are summed horizontally first, then vertically; the
+ * sum of weights in the plane is in_width * in_height, by which each value is divided once, rounded half up.
  */
 struct axis {
     uint32_t in, out;
@@ -196,7 +196,8 @@ static uint32_t sample_at(const uint8_t *row, size_t i, int depth) {
     return value;
 }
 
-/* Inlined for each of the four kinds. Sums fit: the weights of an output pixel sum to `in`, and in * 2^depth <= 2^32. */
+/* Inlined for each of the four kinds. Sums fit: the weights of an output pixel sum to `in`, and in * 2^depth <= 2^32.
+ */
 static inline __attribute__((always_inline)) void sum_row_of(uint32_t *restrict sums, const uint8_t *restrict row,
                                                              uint32_t in, uint32_t out, int channels, int depth) {
     struct axis a = {in, out, 0, out};

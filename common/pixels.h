@@ -25,7 +25,8 @@ void pixels_deinit(struct pixels *p);
 /* A new picture turned upright as EXIF orientation 1-8 asks (the rows and columns a viewer would show). */
 int pixels_orient(struct pixels *out, const struct pixels *in, int orientation, struct error *error);
 
-/* 3 -> 1: luma by JPEG's (BT.601 full range) weights in 16-bit fixed point, as libjpeg computes Y. 1 -> 3: replicated. */
+/* 3 -> 1: luma by JPEG's (BT.601 full range) weights in 16-bit fixed point, as libjpeg computes Y. 1 -> 3: replicated.
+ */
 int pixels_convert(struct pixels *out, const struct pixels *in, int channels, struct error *error);
 
 /* Box-filtered reduction to exactly width x height (each <= the source's): the area average, exact, rounded once.
@@ -36,8 +37,8 @@ int pixels_shrink(struct pixels *out, const struct pixels *in, uint32_t width, u
 void pixels_spread_row(uint8_t *restrict rgb, const uint8_t *restrict gray, uint32_t width);
 void pixels_luma_row(uint8_t *restrict gray, const uint8_t *restrict rgb, uint32_t width);
 
-/* One row of counts to 8 bits: (v - low) * 255 / (high - low), rounded half up, 0 below low and 255 from high on; all 0 if
- * high <= low. low and high are at most 65,535. */
+/* One row of counts to 8 bits: (v - low) * 255 / (high - low), rounded half up, 0 below low and 255 from high on; all 0
+ * if high <= low. low and high are at most 65,535. */
 void pixels_scale_row(uint8_t *restrict to, const uint16_t *restrict counts, uint32_t width, uint32_t low,
                       uint32_t high);
 

@@ -18,8 +18,8 @@ enum { LANES = 1 << LANE_SHIFT, VEC_BYTES = 16 * LANES };
 
 /* ---- transform ------------------------------------------------------------------------------------------------------
  *
- * The IDCT of Loeffler, Ligtenberg and Moschytz with constants of 13 bits, first along columns, then along rows. Which sums
- * are made in 16 bits and where they saturate is libjpeg-turbo's.
+ * The IDCT of Loeffler, Ligtenberg and Moschytz with constants of 13 bits, first along columns, then along rows. Which
+ * sums are made in 16 bits and where they saturate is libjpeg-turbo's.
  */
 
 enum {
@@ -181,10 +181,10 @@ static void widen(int16_t *widened, const uint8_t *row, size_t count) {
 
 /* ---- colour ---------------------------------------------------------------------------------------------------------
  *
- * Pixels at even and at odd places are kept apart, as words: that is how half as many samples of chroma are spread, and luma
- * is taken apart by a mask and a shift. Chroma comes as 2 * (sample - 128). The factors of Cr in R (1.402) and Cb in B
- * (1.772) are of 14 bits with which the rounded product is right for each of the 256 samples; G needs the sum of two exact
- * products.
+ * Pixels at even and at odd places are kept apart, as words: that is how half as many samples of chroma are spread, and
+ * luma is taken apart by a mask and a shift. Chroma comes as 2 * (sample - 128). The factors of Cr in R (1.402) and Cb
+ * in B (1.772) are of 14 bits with which the rounded product is right for each of the 256 samples; G needs the sum of
+ * two exact products.
  */
 
 enum { CR_TO_R = 22970, CB_TO_B = 29033, CB_TO_G = -11277, CR_TO_G = -23401 };

@@ -150,7 +150,8 @@ static int keep_new(struct split_source *split, const struct index_view *base, s
     return rc;
 }
 
-/* Names what was not seen; unless nothing was: then the data set is another one, whose samples come to those that are there. */
+/* Names what was not seen; unless nothing was: then the data set is another one, whose samples come to those that are
+ * there. */
 static int tell_gone(struct comparer *c, const char *split, const struct index_view *base, const bool *seen,
                      struct error *error) {
     if (!memchr(seen, 1, (size_t)base->sample_count))
@@ -194,7 +195,8 @@ static bool lists(const struct source_set *sources, const char *split, const cha
     return false;
 }
 
-/* The split of the pack that has a sample which is new to split `i`, and which the data set has not in that split any more. */
+/* The split of the pack that has a sample which is new to split `i`, and which the data set has not in that split any
+ * more. */
 static const char *moved_from(const struct append *a, const struct source_set *sources, size_t i, const char *name) {
     uint64_t row;
     for (size_t k = 0; k < a->older.split_count; k++) {

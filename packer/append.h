@@ -27,8 +27,8 @@ struct append {
 /*
  * Opens the pack at `output` and leaves those samples in `sources` that it has not. Samples that are there, but whose
  * label file now gives other labels, or whose stored JPEG is not as long as its file any more, are noted in `report`.
- * ERR_INPUT if the pack is one part, or was made with other options (`described`), classes, modalities or shared splits.
- * `output` must outlive *append, which is to be ended either way.
+ * ERR_INPUT if the pack is one part, or was made with other options (`described`), classes, modalities or shared
+ * splits. `output` must outlive *append, which is to be ended either way.
  */
 int append_begin(struct append *append, const char *output, const struct pack_options *options, const json_t *described,
                  struct source_set *sources, struct report *report, struct error *error);
@@ -46,8 +46,8 @@ uint64_t append_packed_count(const struct append *append);
 /* Classes of the older pack; 0 without an append. */
 uint32_t append_class_count(const struct append *append);
 
-/* Links the older shards into `directory`, and adds to the result what was there: splits, counts, and the rows of the report
- * about samples that are in the pack. The indexes of the data set's splits are there already. */
+/* Links the older shards into `directory`, and adds to the result what was there: splits, counts, and the rows of the
+ * report about samples that are in the pack. The indexes of the data set's splits are there already. */
 int append_finish(const struct append *append, struct pack_result *result, const char *directory, struct error *error);
 
 #endif

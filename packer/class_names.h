@@ -27,8 +27,8 @@ int class_names_number(struct string_list *out, uint32_t count);
 
 #define CLASS_FILTER_BYTES ((INDEX_CLASS_LIMIT + 7) / 8)
 
-/* Sets the bits of the classes in `text` ("0,2,7", "person,car"; what is made of digits is an id, a name all ids it has). `names` are those of
- * the data set, or empty: then there are only ids. ERR_INPUT says which is no class. */
+/* Sets the bits of the classes in `text` ("0,2,7", "person,car"; what is made of digits is an id, a name all ids it
+ * has). `names` are those of the data set, or empty: then there are only ids. ERR_INPUT says which is no class. */
 int class_filter_parse(uint8_t out[CLASS_FILTER_BYTES], const char *text, const struct string_list *names,
                        struct error *error);
 

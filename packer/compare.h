@@ -27,10 +27,10 @@ struct compare_result {
 };
 
 /*
- * Takes every file that the pack names in again, with the options it was packed with: images must give the same payload,
- * label files the same rows, data.yaml the same names; sizes and times have no say. `source` is the directory that
- * the pack's names are relative to, or its data.yaml. Images that the pack does not have are no difference, but counted.
- * 0 when all is the same, ERR_INPUT when *result counts differences, other codes if it could not look.
+ * Takes every file that the pack names in again, with the options it was packed with: images must give the same
+ * payload, label files the same rows, data.yaml the same names; sizes and times have no say. `source` is the directory
+ * that the pack's names are relative to, or its data.yaml. Images that the pack does not have are no difference, but
+ * counted. 0 when all is the same, ERR_INPUT when *result counts differences, other codes if it could not look.
  */
 int compare_source(struct compare_result *result, const char *pack, const char *source,
                    const struct compare_options *options, struct error *error);

@@ -56,17 +56,17 @@ struct data_yaml {
  *   4. the current directory / `path`.
  * An entry that begins with "../" and is not there is looked for without it too (exports that expect to be used from
  * another directory). `validation` and `valid` are other names of `val`.
- * Names: a list, or a map of ids 0 … n-1 without gap; `nc` must agree when given, and alone it names its classes "class_0",
- * … as Ultralytics does. Scalars stay text (no, on, yes). Anchors, aliases and merge keys (<<) work as in YAML 1.1; the
- * key of an anchored value may have any name. `download` is ignored and never run.
+ * Names: a list, or a map of ids 0 … n-1 without gap; `nc` must agree when given, and alone it names its classes
+ * "class_0", … as Ultralytics does. Scalars stay text (no, on, yes). Anchors, aliases and merge keys (<<) work as in
+ * YAML 1.1; the key of an anchored value may have any name. `download` is ignored and never run.
  *
  * Remarks: two classes of one name, no names, a train or val without value.
  *
- * ERR_INPUT names file, line and column, value, rule and remedy: gap in ids, duplicate key or id, nc mismatch, wrong type, a
- * missing blank after a colon or dash, tabs, not a mapping, an alias of nothing, a tag (!!python/tuple, !join), a second
- * document, a flip_idx that is not of kpt_shape's points, more than 1 MiB or 32 levels, no train, val or test at all, a
- * first entry that is nowhere (with the places that were tried and, where one is like it, its spelling). Comments may
- * hold any bytes.
+ * ERR_INPUT names file, line and column, value, rule and remedy: gap in ids, duplicate key or id, nc mismatch, wrong
+ * type, a missing blank after a colon or dash, tabs, not a mapping, an alias of nothing, a tag (!!python/tuple, !join),
+ * a second document, a flip_idx that is not of kpt_shape's points, more than 1 MiB or 32 levels, no train, val or test
+ * at all, a first entry that is nowhere (with the places that were tried and, where one is like it, its spelling).
+ * Comments may hold any bytes.
  */
 int data_yaml_read(struct data_yaml *out, const char *file, struct error *error);
 
@@ -83,7 +83,8 @@ char *data_yaml_directory(const char *file);
  * neither exists; NULL if memory ran out. */
 char *data_yaml_resolve(const char *base, const char *entry);
 
-/* " (did you mean images/train?)" for an entry that is not below the base, or what else is amiss with it ("~", patterns, …);
+/* " (did you mean images/train?)" for an entry that is not below the base, or what else is amiss with it ("~",
+ * patterns, …);
  * "" if nothing is to say. malloc'ed; NULL if memory ran out. */
 char *data_yaml_hint(const char *base, const char *entry);
 

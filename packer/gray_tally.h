@@ -1,4 +1,5 @@
-/* Whether the pictures of a set that is taken as RGB, or of one of its directories, are all gray: then they may be infrared. */
+/* Whether the pictures of a set that is taken as RGB, or of one of its directories, are all gray: then they may be
+ * infrared. */
 #ifndef YPK_PACKER_GRAY_TALLY_H
 #define YPK_PACKER_GRAY_TALLY_H
 

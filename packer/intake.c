@@ -2,7 +2,8 @@
  * One sample:
  *
  *   rgb file ─┐ read into the record ─> sniff ─> probe ─> limits ─> full check ─┬─> kept as it is
- *   ir file  ─┘                                                                 └─> decode ─> upright ─> 8 bit ─> shrink ─> encode
+ *   ir file  ─┘                                                                 └─> decode ─> upright ─┐
+ *                                                                     encode <─ shrink <─ 8 bit <──────┘
  *   label file ──> label_parse
  *
  * A fault of the sample is written to its report and ends it; a fault of the machine is returned.
@@ -250,8 +251,8 @@ static void replace(struct pixels *p, const struct pixels *next) {
     *p = *next;
 }
 
-/* Upright, 8 bit (infrared counts 16, if they are kept), the channels of its slot, no longer than the options' size: what
- * gets encoded. Takes `p` over. */
+/* Upright, 8 bit (infrared counts 16, if they are kept), the channels of its slot, no longer than the options' size:
+ * what gets encoded. Takes `p` over. */
 static int prepare_pixels(struct intake *in, struct image_task *task, struct pixels *p, struct error *error) {
     struct pixels next = {0};
     int rc = 0;

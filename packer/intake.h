@@ -76,7 +76,8 @@ struct source_stat {
     uint64_t bytes;       /* of the images */
 };
 
-/* `base_fd` is the directory that the paths are relative to. 0 or ERR_MEMORY: a missing file is part of the fingerprint. */
+/* `base_fd` is the directory that the paths are relative to. 0 or ERR_MEMORY: a missing file is part of the
+ * fingerprint. */
 int intake_stat(struct source_stat *out, int base_fd, const struct sample_source *source);
 
 #endif

@@ -47,8 +47,8 @@ struct label_set {
  * - detect and segment: 5 tokens are a box; an odd count of 7 and more is a polygon (of 65,535 points at most), whose
  *   box is its bounding box (stored as points too for TASK_SEGMENT and TASK_DETECT alike). Each row by itself; a file
  *   with both is noted with a line of each. obb: 9 tokens, four corners. pose: 5 + count * dims, visibility 0, 1 or 2.
- * - a coordinate (or width, height) outside 0-1 by at most `clamp` is moved in and counted; further out: ROW_RANGE. Width
- *   and height over 0 (ROW_SIZE). A box that spills over the edge while its values are in 0-1 is kept bit for bit.
+ * - a coordinate (or width, height) outside 0-1 by at most `clamp` is moved in and counted; further out: ROW_RANGE.
+ * Width and height over 0 (ROW_SIZE). A box that spills over the edge while its values are in 0-1 is kept bit for bit.
  *   Not finite, or longer than 128 characters: ROW_NUMBER.
  * - a row of a class that is not wanted is left out and counted as soon as its class is known to be one; the file is
  *   noted in one line.

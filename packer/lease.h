@@ -21,13 +21,13 @@ struct lease {
     char name[LEASE_BYTES];
 };
 
-/* The lease `job`; NULL: of the login session's leader, so that what one shell, batch job or service starts shares a lease.
- * If that is this very process or is gone, its parent stands in; where that cannot be seen, process 1. ERR_ARGUMENT for a
- * name that is not 1 to 64 of A-Z a-z 0-9 . _ -. */
+/* The lease `job`; NULL: of the login session's leader, so that what one shell, batch job or service starts shares a
+ * lease. If that is this very process or is gone, its parent stands in; where that cannot be seen, process 1.
+ * ERR_ARGUMENT for a name that is not 1 to 64 of A-Z a-z 0-9 . _ -. */
 int lease_name(struct lease *out, const char *job, struct error *error);
 
-/* `directory` is the copy's, which the caller has locked. Taking a lease that is there already is success; dropping one that
- * is not there gives ERR_NOT_FOUND. */
+/* `directory` is the copy's, which the caller has locked. Taking a lease that is there already is success; dropping one
+ * that is not there gives ERR_NOT_FOUND. */
 int lease_take(const char *directory, const struct lease *lease, struct error *error);
 int lease_drop(const char *directory, const struct lease *lease, struct error *error);
 

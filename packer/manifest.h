@@ -14,15 +14,16 @@
 #define MANIFEST_STATE_NAME "resume.txt" /* beside it, or before it, in a pack that is not published yet */
 
 /*
- * The manifest is one JSON object. "version" is MANIFEST_VERSION. "files" lists every other file of the pack ({name, bytes,
- * xxh3}, hash of the whole file; shards: null, their index has the hashes), so that nothing can be exchanged unseen; the
- * last member, "manifest_xxh3", is the XXH3-64 (16 hex digits) of the file with those digits replaced by zeros.
+ * The manifest is one JSON object. "version" is MANIFEST_VERSION. "files" lists every other file of the pack ({name,
+ * bytes, xxh3}, hash of the whole file; shards: null, their index has the hashes), so that nothing can be exchanged
+ * unseen; the last member, "manifest_xxh3", is the XXH3-64 (16 hex digits) of the file with those digits replaced by
+ * zeros.
  */
 int manifest_encode(struct bytes *out, json_t *manifest,
                     struct error *error); /* sets manifest_xxh3; appends the text */
 
-/* Reads and checks it: its hash, "version", that "files" is an array. ERR_NOT_FOUND for no such directory, ERR_CORRUPT (a
- * directory without it too), ERR_UNSUPPORTED for a newer version. */
+/* Reads and checks it: its hash, "version", that "files" is an array. ERR_NOT_FOUND for no such directory, ERR_CORRUPT
+ * (a directory without it too), ERR_UNSUPPORTED for a newer version. */
 int manifest_read(json_t **out, const char *pack, struct error *error);
 
 /* Appends {"name":…, "bytes":…, "xxh3":…} of a file in the pack directory to `files`. */

@@ -21,8 +21,8 @@ int normalise_range(const struct pixels *in, const struct normalise *rule, uint3
                     struct error *error);
 
 /* A new 8-bit picture: v -> (v - low) * 255 / (high - low), rounded half up, clamped to 0-255. low and high are counts:
- * given (range), the extremes (minmax), or for percentile:L,H the smallest counts that L % and H % of the samples do not
- * exceed. A picture of one value becomes 0. Integer arithmetic. */
+ * given (range), the extremes (minmax), or for percentile:L,H the smallest counts that L % and H % of the samples do
+ * not exceed. A picture of one value becomes 0. Integer arithmetic. */
 int normalise_to_8bit(struct pixels *out, const struct pixels *in, const struct normalise *rule, struct error *error);
 
 /* A new 8-bit picture of the high bytes: the rule for 16-bit RGB, as cv2.imread has it. */

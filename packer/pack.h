@@ -1,10 +1,12 @@
 /*
  * Packing, from raw directory to published pack.
  *
- *   pair_sources ──> [split: sample 0 1 2 …] ──> workers (intake) ──> ring, in order ──> writer (shard, part) ──> publish
+ *   pair_sources ──> [split: sample 0 1 2 …] ──> workers (intake) ──> ring, in order ─┐
+ *                                             publish <── writer (shard, part) <──────┘
  *
- * The pack is written in a directory beside its final place ("night.ypk.partial") and appears under its name in one step.
- * A part file is kept for every sealed shard there, from which --resume goes on; the final index is the parts, merged.
+ * The pack is written in a directory beside its final place ("night.ypk.partial") and appears under its name in one
+ * step. A part file is kept for every sealed shard there, from which --resume goes on; the final index is the parts,
+ * merged.
  */
 #ifndef YPK_PACKER_PACK_H
 #define YPK_PACKER_PACK_H
@@ -77,16 +79,16 @@ struct pack_result {
     bool too_many_rejects;   /* stopped for max_rejects, strict or most rows dropped: nothing was published */
 };
 
-/* Packs, or (check_only) only checks. 0 when published, checked, or unchanged. ERR_INPUT with result->too_many_rejects set
- * when the policy forbids publication; result->report is filled then too. Deinit the result either way. */
+/* Packs, or (check_only) only checks. 0 when published, checked, or unchanged. ERR_INPUT with result->too_many_rejects
+ * set when the policy forbids publication; result->report is filled then too. Deinit the result either way. */
 int pack_run(struct pack_result *result, const struct pack_options *options, struct error *error);
 void pack_result_deinit(struct pack_result *result);
 
 /* Adds the images that pairing and lists rejected, which are in no split, to the totals, so that these add up. */
 void pack_count_unpaired(struct pack_result *result);
 
-/* The set whose smallest id is 1 and whose largest is one too many gets one hint, not a thousand rows alone. `names`: how
- * many classes the data set names. 0 or ERR_MEMORY. */
+/* The set whose smallest id is 1 and whose largest is one too many gets one hint, not a thousand rows alone. `names`:
+ * how many classes the data set names. 0 or ERR_MEMORY. */
 int pack_hint_ids(struct report *report, struct class_range classes, size_t names);
 
 /* Writes report.tsv and report.json into `directory`. */

@@ -31,8 +31,8 @@ struct packed {
     struct report report;
 };
 
-/* Opens and checks everything but the shards' bytes. Codes of manifest_read(), file_map() and index_check(), the message
- * naming the file. Close it either way. */
+/* Opens and checks everything but the shards' bytes. Codes of manifest_read(), file_map() and index_check(), the
+ * message naming the file. Close it either way. */
 int packed_open(struct packed *out, const char *path, struct error *error);
 void packed_close(struct packed *p);
 

@@ -263,7 +263,8 @@ static int no_listed_pair(struct pairing *p) {
                      first[0] ? "\n  first  " : "", first);
 }
 
-/* Counts the pictures by what the names of their directories say: those of the splits that data.yaml names, else all. */
+/* Counts the pictures by what the names of their directories say: those of the splits that data.yaml names, else all.
+ */
 static void count_words(const struct pairing *p, struct pair_words *words) {
     for (size_t i = 0; i < p->plans.count; i++)
         for (size_t k = 0; k < p->plans.items[i].member_count[0]; k++)
@@ -272,8 +273,8 @@ static void count_words(const struct pairing *p, struct pair_words *words) {
         pair_words_count(words, p->scan.images.items[i]);
 }
 
-/* Infrared alone, by the name of its directories. That name takes part in finding labels and splits, but where there is an
- * "images" to do so. */
+/* Infrared alone, by the name of its directories. That name takes part in finding labels and splits, but where there is
+ * an "images" to do so. */
 static int match_infrared(struct pairing *p, const struct pair_words *words) {
     p->infrared_only = true;
     struct pair_rule rule = {.kind = PAIR_BY_DIRECTORY};

@@ -66,10 +66,11 @@ struct source_set {
  * and test_ir of data.yaml when it has any (joined by the path inside the split, else by file name); else it tries
  * yolofuse; then dir: visible=infrared, vi=ir, rgb=ir, RGB=IR, images=image, trainimg=trainimgr, visible=thermal,
  * rgb=thermal, images=ir; then suffix: _co=_ir, _RGB=_PreviewData, _rgb=_ir, _visible=_infrared, =_ir. The first that
- * makes one pair or more is taken. When none does, a directory whose name has a word for infrared (pair_word.h) and the one
- * beside it with pictures of the same names: dir:A=B. When that does not either: one modality, infrared if every picture
- * lies where one of these rules has its infrared ("imagesIR/", "thermal/", "*_ir") or in such directories, else RGB (with
- * INFRARED_NAME if some do), unless a rule saw both roles or `modalities` asks for a pair. With `modalities` RGB or IR a rule only tells the roles apart, and the other role's pictures are left.
+ * makes one pair or more is taken. When none does, a directory whose name has a word for infrared (pair_word.h) and the
+ * one beside it with pictures of the same names: dir:A=B. When that does not either: one modality, infrared if every
+ * picture lies where one of these rules has its infrared ("imagesIR/", "thermal/", "*_ir") or in such directories, else
+ * RGB (with INFRARED_NAME if some do), unless a rule saw both roles or `modalities` asks for a pair. With `modalities`
+ * RGB or IR a rule only tells the roles apart, and the other role's pictures are left.
  *
  * Splits: those of data.yaml; else one of train, val, valid, test, train2017, val2017, test2017 (valid -> val, *2017 ->
  * the part before) as the path component after the one that the rule replaces ("images/train/…"; "images" where it

@@ -284,8 +284,8 @@ out:
 
 #define NEAR_LIMIT 20u /* pictures whose names are looked for among the label files */
 
-/* The length of the directory of `file` below which it lies as the picture does below some of its own; SIZE_MAX if not even the
- * names are the same. */
+/* The length of the directory of `file` below which it lies as the picture does below some of its own; SIZE_MAX if not
+ * even the names are the same. */
 static size_t common_root(const char *file, const char *picture) {
     size_t a = path_stem_size(file), b = path_stem_size(picture), root = SIZE_MAX;
     while (a > 0 && b > 0 && file[a - 1] == picture[b - 1]) {

@@ -18,8 +18,8 @@ struct pair_labels {
 /*
  * Finds the label file of every picture: label_of[i], for images->items[i], is a row of labels->files or PAIR_NONE.
  * Files that no picture claims and that lie where one was looked for are LABEL_ORPHAN rows of the report ("classes.txt"
- * aside), or LABEL_NEAR when a picture without label has the same name in another Unicode composition, and for one file that
- * has a picture's name when not one picture has a label. O(n log n).
+ * aside), or LABEL_NEAR when a picture without label has the same name in another Unicode composition, and for one file
+ * that has a picture's name when not one picture has a label. O(n log n).
  */
 int pair_labels_find(uint32_t *label_of, const struct pair_labels *labels, const struct path_list *images,
                      const struct pair_rule *rule, struct report *report, struct error *error);

@@ -80,8 +80,8 @@ static int add_sample(struct map_reader *r, const char *const paths[COLUMN_COUNT
     return 0;
 }
 
-/* Other keys are the user's own, but for one with a text that is nearly one of ours where that is missing. Of two letters
- * much is near ("id"), so there only the case may differ. */
+/* Other keys are the user's own, but for one with a text that is nearly one of ours where that is missing. Of two
+ * letters much is near ("id"), so there only the case may differ. */
 static int refuse_misspelt(const struct map_reader *r, json_t *object) {
     const char *key;
     json_t *value;

@@ -155,8 +155,8 @@ static bool is_there(const char *path, size_t size) {
     return there;
 }
 
-/* The anchors of all outside paths, absolute, in `subs`; not of those that are not there, as in a list that was made on another
- * machine: such a path stays as it is, and no picture has it. */
+/* The anchors of all outside paths, absolute, in `subs`; not of those that are not there, as in a list that was made on
+ * another machine: such a path stays as it is, and no picture has it. */
 static int collect_anchors(struct pair_places *p, struct path_list *const *lists, size_t list_count) {
     size_t last_size = 0;
     const char *last = "";

@@ -31,8 +31,8 @@ const char *pair_places_put(struct pair_places *p, const char *root, const char 
 /* The same for a directory: with a slash at its end, or "" for the base. */
 const char *pair_places_put_directory(struct pair_places *p, const char *path);
 
-/* Puts every path of the lists (NULL items stay) under the final base and fills `subs`. A path outside whose directory is not
- * there moves nothing: it stays absolute. 0 or ERR_MEMORY. */
+/* Puts every path of the lists (NULL items stay) under the final base and fills `subs`. A path outside whose directory
+ * is not there moves nothing: it stays absolute. 0 or ERR_MEMORY. */
 int pair_places_settle(struct pair_places *p, struct path_list *const *lists, size_t list_count);
 
 void pair_places_deinit(struct pair_places *p);

@@ -20,8 +20,8 @@ static bool is_lower(char c) {
     return (c >= 'a' && c <= 'z') || (unsigned char)c >= 0x80;
 }
 
-/* The length of the word at the start of `text`: one case, or an upper case letter before lower ones; "IR" parts "IRimages"
- * too. 0: it begins with no letter. */
+/* The length of the word at the start of `text`: one case, or an upper case letter before lower ones; "IR" parts
+ * "IRimages" too. 0: it begins with no letter. */
 static size_t word_size(const char *text, size_t size) {
     size_t upper = 0, lower = 0;
     while (upper < size && is_upper(text[upper]))
@@ -119,7 +119,8 @@ static size_t list_beside(struct beside out[BESIDE_LIMIT], const struct path_lis
     return count;
 }
 
-/* True if `images` has the infrared picture's path with that name in the place of the infrared one, whatever its suffix. */
+/* True if `images` has the infrared picture's path with that name in the place of the infrared one, whatever its
+ * suffix. */
 static bool has_partner(const struct path_list *images, const struct pair_words *words, const char *path, size_t at,
                         const struct beside *beside) {
     char stem[PATH_MAX];

@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 /* What a name says by its words: ROLE_IR for "ImagesIR", "FIR", "thermal_8_bit", "lwir-frames", ROLE_RGB for "RGB",
- * "visible_light", ROLE_NONE for "images", "first" and for "rgb_ir". Words are parted by what is no letter, by digits and by
- * the case of letters, which else does not matter. */
+ * "visible_light", ROLE_NONE for "images", "first" and for "rgb_ir". Words are parted by what is no letter, by digits
+ * and by the case of letters, which else does not matter. */
 enum pair_role pair_word_role(const char *name, size_t size);
 
 /* Pictures counted by the last directory of their path that says something. Zero-initialise. */
@@ -25,8 +25,8 @@ struct pair_words {
 };
 void pair_words_count(struct pair_words *words, const char *path);
 
-/* The rule "dir:A=B" with B the one infrared name that was counted and A the name beside it in whose place most pictures of the
- * same names lie. False if there is none: B is not the only one, or no name is the same. */
+/* The rule "dir:A=B" with B the one infrared name that was counted and A the name beside it in whose place most
+ * pictures of the same names lie. False if there is none: B is not the only one, or no name is the same. */
 bool pair_words_rule(struct pair_rule *out, const struct pair_words *words, const struct path_list *images);
 
 #endif

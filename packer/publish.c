@@ -76,7 +76,8 @@ static bool manifest_name(const char *name) {
     return strcmp(name, MANIFEST_NAME) == 0;
 }
 
-/* All but what tells that the directory is ours: that goes last, so that a killed removal can be ended by the next run. */
+/* All but what tells that the directory is ours: that goes last, so that a killed removal can be ended by the next run.
+ */
 static bool no_mark(const char *name) {
     return !manifest_name(name) && strncmp(name, MANIFEST_STATE_NAME, strlen(MANIFEST_STATE_NAME)) != 0;
 }
@@ -308,7 +309,8 @@ static int write_state(const struct publish *p, uint64_t fingerprint, struct err
     return rc;
 }
 
-/* Empties the directory and makes it this run's. It stays itself, since it is locked, and is recognisable at any moment. */
+/* Empties the directory and makes it this run's. It stays itself, since it is locked, and is recognisable at any
+ * moment. */
 static int start_anew(struct publish *p, uint64_t fingerprint, struct error *error) {
     int rc = for_each_entry(p->directory, no_mark, dir_remove_all, error);
     if (rc == 0)

@@ -39,12 +39,12 @@ struct scan {
  * Walks `root` / `sub` ("" for all) and adds what it finds; may be called again with the same root. Paths come out
  * relative to `root`. Symbolic links to files and directories are followed; a directory reached twice in a call is
  * walked once, by its real path if that lies in the tree, and the other way to it is named as skipped. Never opens a
- * file: FIFOs, sockets, devices, broken links (but for *.txt) and directories with an image's name are named and skipped. Known
- * droppings (dot files and dot directories, Thumbs.db, desktop.ini, __MACOSX, *-lock, @eaDir) are skipped and counted
- * in one row a kind; so are other suffixes but yaml and yml, counted by suffix. At most two directories are open at
- * once, whatever the depth. A directory that cannot be read is ERR_IO naming it. `root` or `sub` not being there is
- * path_missing(). Rows go to `report`, which may be NULL. `cancel`, if not NULL, is looked at now and then:
- * ERR_INTERRUPTED.
+ * file: FIFOs, sockets, devices, broken links (but for *.txt) and directories with an image's name are named and
+ * skipped. Known droppings (dot files and dot directories, Thumbs.db, desktop.ini, __MACOSX, *-lock, @eaDir) are
+ * skipped and counted in one row a kind; so are other suffixes but yaml and yml, counted by suffix. At most two
+ * directories are open at once, whatever the depth. A directory that cannot be read is ERR_IO naming it. `root` or
+ * `sub` not being there is path_missing(). Rows go to `report`, which may be NULL. `cancel`, if not NULL, is looked at
+ * now and then: ERR_INTERRUPTED.
  */
 int scan_directory(struct scan *out, const char *root, const char *sub, struct report *report,
                    const atomic_bool *cancel, struct error *error);
@@ -56,8 +56,8 @@ bool scan_is_image_name(const char *name);
 /* Sets ERR_NOT_FOUND, "no such file or directory (did you mean …?)" from the names beside `path`, and returns it. */
 int path_missing(const char *path, struct error *error);
 
-/* The path that is there and is most like `path`: with '/' for each '\\', and each name that is missing replaced by the one
- * beside it that it is nearest to. malloc'ed; NULL when there is none, or memory ran out. */
+/* The path that is there and is most like `path`: with '/' for each '\\', and each name that is missing replaced by the
+ * one beside it that it is nearest to. malloc'ed; NULL when there is none, or memory ran out. */
 char *path_nearest(const char *path);
 
 #endif

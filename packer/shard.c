@@ -89,8 +89,8 @@ static int error_set_open(struct error *error, int rc, const char *path, uint64_
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* Data pages stay within the larger of the limit and one largest record. A leaf page holds over 150 records of a page or
- * more each, and a commit leaves a handful of freed pages: a 64th and a constant are ample for LMDB's own. */
+/* Data pages stay within the larger of the limit and one largest record. A leaf page holds over 150 records of a page
+ * or more each, and a commit leaves a handful of freed pages: a 64th and a constant are ample for LMDB's own. */
 static uint64_t map_size(uint64_t limit_bytes) {
     uint64_t data = limit_bytes > RECORD_LIMIT_BYTES ? limit_bytes : RECORD_LIMIT_BYTES;
     return align_up(data + data / 64 + (UINT64_C(4) << 20), UINT64_C(1) << 20);

@@ -1,9 +1,9 @@
 /*
  * Writes one shard: an LMDB file that never changes once it is sealed.
  *
- * One unnamed database; keys are 8-byte big-endian sample ids, appended in order; values are records (record.h), all long
- * enough to lie contiguous in overflow pages, so that after sealing each has a fixed offset in the file. Commits happen
- * at payload-byte boundaries and the map size is constant: the same records give the same file.
+ * One unnamed database; keys are 8-byte big-endian sample ids, appended in order; values are records (record.h), all
+ * long enough to lie contiguous in overflow pages, so that after sealing each has a fixed offset in the file. Commits
+ * happen at payload-byte boundaries and the map size is constant: the same records give the same file.
  */
 #ifndef YPK_PACKER_SHARD_H
 #define YPK_PACKER_SHARD_H
@@ -31,8 +31,8 @@ bool shard_writer_fits(const struct shard_writer *w, uint64_t record_bytes);
 int shard_writer_add(struct shard_writer *w, uint64_t sample_id, struct span record, struct error *error);
 
 /* Commits, syncs and reads back: fills `offsets[i]` with the absolute file offset of the i-th record added (checked
- * against the bytes in the file) and *out with length, hashes, first_id and sample_count; first_sample, the row in an index,
- * is left 0 for the caller. The writer is closed either way. */
+ * against the bytes in the file) and *out with length, hashes, first_id and sample_count; first_sample, the row in an
+ * index, is left 0 for the caller. The writer is closed either way. */
 int shard_writer_seal(struct shard_writer **w, struct index_shard *out, uint64_t *offsets, struct error *error);
 
 /* Closes and removes the unfinished file. */
@@ -50,9 +50,9 @@ struct shard_record {
     uint64_t size;   /* of the record */
 };
 
-/* Walks a sealed shard with liblmdb in key order. A file shorter than its LMDB header says is ERR_CORRUPT. Only for a file
- * whose length and structure are known to be whole, or in a process that can afford liblmdb's trust in its files. `visit`
- * returning non-zero stops the walk with that code. */
+/* Walks a sealed shard with liblmdb in key order. A file shorter than its LMDB header says is ERR_CORRUPT. Only for a
+ * file whose length and structure are known to be whole, or in a process that can afford liblmdb's trust in its files.
+ * `visit` returning non-zero stops the walk with that code. */
 int shard_walk(const char *path, int (*visit)(void *arg, const struct shard_record *record), void *arg,
                struct error *error);
 
@@ -77,9 +77,9 @@ struct shard_found {
 };
 
 /* Hashes a shard file in one sequential pass through a small buffer (no map: a failing disk is an error, not a signal).
- * `record` is called for each extent in file order; returning non-zero stops the pass with that code. Everything outside
- * of payloads goes into out->structure_hash; file_bytes and head_hash (the first two pages) are filled too. `extents` are
- * sorted; one that overlaps its neighbour or leaves the file is ERR_CORRUPT. */
+ * `record` is called for each extent in file order; returning non-zero stops the pass with that code. Everything
+ * outside of payloads goes into out->structure_hash; file_bytes and head_hash (the first two pages) are filled too.
+ * `extents` are sorted; one that overlaps its neighbour or leaves the file is ERR_CORRUPT. */
 int shard_hash_file(struct index_shard *out, const char *path, uint32_t page_bytes, const struct shard_extent *extents,
                     uint64_t count,
                     int (*record)(void *arg, const struct shard_extent *extent, const struct shard_found *found),

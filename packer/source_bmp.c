@@ -1,12 +1,13 @@
 /*
- * BMP through stb_image, which reads zeros past the end of a cut file, takes the palettes of OS/2 files from the wrong place
- * and leaves missing palette entries as they were in memory. So it never sees the file itself, but a plain one made here:
+ * BMP through stb_image, which reads zeros past the end of a cut file, takes the palettes of OS/2 files from the wrong
+ * place and leaves missing palette entries as they were in memory. So it never sees the file itself, but a plain one
+ * made here:
  *
  *   any header (OS/2 12 bytes, Windows 40 to 124)  ──>  checked against the file's size  ──>  40-byte header, masks,
  *                                                       the whole palette, rows in their order  ──>  stb_image
  *
- * 1, 4, 8, 16, 24 and 32 bits a pixel, either row order, bit fields of up to 8 bits; alpha is dropped. Run-length, JPEG and
- * PNG payloads are refused by name.
+ * 1, 4, 8, 16, 24 and 32 bits a pixel, either row order, bit fields of up to 8 bits; alpha is dropped. Run-length, JPEG
+ * and PNG payloads are refused by name.
  */
 #include "source_bmp.h"
 

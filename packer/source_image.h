@@ -28,8 +28,8 @@ struct source_image_format {
     bool (*sniff)(struct span file);
     /* Header only; nothing of the size of the picture is allocated. ERR_INPUT, ERR_UNSUPPORTED. */
     int (*probe)(struct codec *codec, struct source_info *out, struct span file, struct error *error);
-    /* All pixels, 1 or 3 channels, alpha dropped, orientation not applied. Any damage is ERR_INPUT. `warning` (200 bytes)
-     * gets a harmless fault worth a note, or "". */
+    /* All pixels, 1 or 3 channels, alpha dropped, orientation not applied. Any damage is ERR_INPUT. `warning` (200
+     * bytes) gets a harmless fault worth a note, or "". */
     int (*decode)(struct codec *codec, struct pixels *out, char *warning, struct span file, struct error *error);
 };
 

@@ -1,10 +1,10 @@
 /*
- * PNG through libpng. Only IHDR, PLTE, IDAT and IEND are interpreted: gamma and colour profiles are ignored as the usual
- * loaders ignore them, transparency is dropped (the stored colour stays), and text and profiles are never unpacked, which
- * leaves nothing for a decompression bomb but the pixels, whose number the caller has limited.
+ * PNG through libpng. Only IHDR, PLTE, IDAT and IEND are interpreted: gamma and colour profiles are ignored as the
+ * usual loaders ignore them, transparency is dropped (the stored colour stays), and text and profiles are never
+ * unpacked, which leaves nothing for a decompression bomb but the pixels, whose number the caller has limited.
  *
- * Orientation comes from an eXIf chunk before or after the pixels. The text chunks in which ImageMagick kept EXIF before
- * eXIf existed ("Raw profile type exif") are ignored, as viewers and other loaders do.
+ * Orientation comes from an eXIf chunk before or after the pixels. The text chunks in which ImageMagick kept EXIF
+ * before eXIf existed ("Raw profile type exif") are ignored, as viewers and other loaders do.
  */
 #include "source_png.h"
 

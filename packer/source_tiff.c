@@ -1,8 +1,8 @@
 /*
  * TIFF through libtiff: the first page, as the usual loaders take it.
  *
- *   taken      gray and RGB of 8 and 16 bits, gray and palettes of 1, 2 and 4; strips and tiles, chunky and planar, both
- *              byte orders, BigTIFF, every compression the library was built with; YCbCr and CMYK of 8 bits
+ *   taken      gray and RGB of 8 and 16 bits, gray and palettes of 1, 2 and 4; strips and tiles, chunky and planar,
+ *              both byte orders, BigTIFF, every compression the library was built with; YCbCr and CMYK of 8 bits
  *   dropped    samples beyond gray or R,G,B: transparency silently, others (a fourth band of infrared) with a note
  *   refused    signed, floating and complex numbers, other depths, Lab and other colours, old-style JPEG
  *

@@ -1,7 +1,7 @@
 /*
- * WebP through libwebp, lossy and lossless. Transparency is dropped (the stored colour stays). Orientation comes from the
- * EXIF chunk, as for every other format. Animations are refused by name: which of their pictures the labels belong to,
- * nobody can know.
+ * WebP through libwebp, lossy and lossless. Transparency is dropped (the stored colour stays). Orientation comes from
+ * the EXIF chunk, as for every other format. Animations are refused by name: which of their pictures the labels belong
+ * to, nobody can know.
  */
 #include "source_webp.h"
 

@@ -119,8 +119,8 @@ static void copy_measure(const char *path, uint64_t *bytes, uint64_t *shards) {
         closedir(dir);
 }
 
-/* With the lock held: drops dead leases and unfinished files, and the whole copy if no lease is left. *left: leases that
- * are; *freed grows by what was removed. */
+/* With the lock held: drops dead leases and unfinished files, and the whole copy if no lease is left. *left: leases
+ * that are; *freed grows by what was removed. */
 static int copy_clean(const struct copy *c, bool all, size_t *left, uint64_t *freed, struct error *error) {
     uint64_t bytes, shards;
     int rc = stage_remove_partial(c->path, error);
@@ -238,8 +238,8 @@ static int check_memory(const char *pack, uint64_t needed, struct error *error) 
                      room.is_cgroup ? "raise the limit (docker run --memory, Slurm --mem)" : "free some");
 }
 
-/* *scarce: another who takes space at the same time could make it too little. Where there is plenty, reserving it would only
- * cost time (8 % of a copy into a tmpfs); a write that fails is an error like any other. */
+/* *scarce: another who takes space at the same time could make it too little. Where there is plenty, reserving it would
+ * only cost time (8 % of a copy into a tmpfs); a write that fails is an error like any other. */
 static int check_space(const char *base, const char *pack, uint64_t missing, bool *scarce, struct error *error) {
     struct statvfs fs;
     struct statfs kind;

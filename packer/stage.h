@@ -2,10 +2,10 @@
  * Staging: a pack's files copied into a tmpfs (or onto a fast disk), one copy for all jobs that use it.
  *
  * common/staging.h says where a copy lies, lease.h who uses it. Whatever changes a copy holds an exclusive flock on its
- * directory, so that of two jobs that stage the same pack one copies and the other waits; a killed job's lock is gone with
- * it. A file in a copy is whole as soon as it has its name: what a killed run leaves is *.partial files, which the next one
- * removes, and whole files, which it keeps. A copy without a lease is removed. Files are only ever unlinked, never cut, so a
- * reader that has mapped one keeps it.
+ * directory, so that of two jobs that stage the same pack one copies and the other waits; a killed job's lock is gone
+ * with it. A file in a copy is whole as soon as it has its name: what a killed run leaves is *.partial files, which the
+ * next one removes, and whole files, which it keeps. A copy without a lease is removed. Files are only ever unlinked,
+ * never cut, so a reader that has mapped one keeps it.
  */
 #ifndef YPK_PACKER_STAGE_H
 #define YPK_PACKER_STAGE_H
@@ -37,8 +37,9 @@ struct stage_result {
     size_t lease_count;
 };
 
-/* Makes sure that the copy holds the shards asked for, and takes the lease. ERR_SPACE says what is needed, what is free, and
- * what to do; ERR_CORRUPT what does not match its hash; nothing is left behind then but what other jobs use. */
+/* Makes sure that the copy holds the shards asked for, and takes the lease. ERR_SPACE says what is needed, what is
+ * free, and what to do; ERR_CORRUPT what does not match its hash; nothing is left behind then but what other jobs use.
+ */
 int stage_pack(struct stage_result *result, const char *pack, const struct stage_options *options, struct error *error);
 
 struct unstage_result {
@@ -47,8 +48,8 @@ struct unstage_result {
     size_t lease_count;   /* that are left */
 };
 
-/* Drops the lease (`all`: every lease) of the pack's copy in options->base, or wherever it is staged if that is NULL, and
- * removes what nobody uses. ERR_NOT_FOUND if it is staged and the lease is not there. */
+/* Drops the lease (`all`: every lease) of the pack's copy in options->base, or wherever it is staged if that is NULL,
+ * and removes what nobody uses. ERR_NOT_FOUND if it is staged and the lease is not there. */
 int stage_drop(struct unstage_result *result, const char *pack, bool all, const struct stage_options *options,
                struct error *error);
 

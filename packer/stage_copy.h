@@ -1,7 +1,8 @@
 /*
  * Copies the files of a pack into a staged copy, each byte hashed on its way.
  *
- *   list ──> what is there already ──> make (and reserve) all that is missing ──> jobs × (copy and hash ─> NAME.partial ─> NAME)
+ *   list ──> what is there already ──> make (and reserve) all that is missing ─┐
+ *                        jobs × (copy and hash ─> NAME.partial ─> NAME) <──────┘
  */
 #ifndef YPK_PACKER_STAGE_COPY_H
 #define YPK_PACKER_STAGE_COPY_H
@@ -41,8 +42,8 @@ struct stage_list {
 int stage_list_init(struct stage_list *out, const char *pack, uint32_t rank, uint32_t world, struct error *error);
 void stage_list_deinit(struct stage_list *list);
 
-/* Marks what lies in `directory` as it should; removes what has the name of a listed file and is something else. *missing is
- * the space that the rest needs. */
+/* Marks what lies in `directory` as it should; removes what has the name of a listed file and is something else.
+ * *missing is the space that the rest needs. */
 int stage_list_compare(struct stage_list *list, const char *directory, uint64_t *missing, struct error *error);
 
 struct stage_copy_options {

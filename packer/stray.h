@@ -15,9 +15,9 @@ struct stray_options {
 
 /*
  * Looks for image files under `base` that the pack at `pack`, whose names are relative to it, does not name: in the
- * directories that it names images of, and below them. Passed over are those that its report says were rejected, and what
- * belongs to them: same name but for the suffix and one directory ("imagesIR/train/a.png" for "images/train/a.jpg").
- * *count: how many. Codes of packed_open() and scan_directory().
+ * directories that it names images of, and below them. Passed over are those that its report says were rejected, and
+ * what belongs to them: same name but for the suffix and one directory ("imagesIR/train/a.png" for
+ * "images/train/a.jpg"). *count: how many. Codes of packed_open() and scan_directory().
  */
 int stray_find(uint64_t *count, const char *pack, const char *base, const struct stray_options *options,
                struct error *error);

@@ -20,8 +20,8 @@ struct tiff_memory {
     char damage[TIFF_TEXT_BYTES];  /* the first warning of a decoder, which repairs where others refuse */
 };
 
-/* NULL if the first directory cannot be read: memory->fault says why. No single allocation of the library is larger than
- * `limit_bytes`, where the library has such a limit (4.5 and later). */
+/* NULL if the first directory cannot be read: memory->fault says why. No single allocation of the library is larger
+ * than `limit_bytes`, where the library has such a limit (4.5 and later). */
 TIFF *tiff_memory_open(struct tiff_memory *memory, size_t limit_bytes);
 
 /* Keeps one message of the library. */

@@ -4,8 +4,8 @@
  *   pack.json ──> listed files (length, hash) ──> *.index (every row) ──> shards, several at once:
  *       length ─> one pass: head, headers, payloads, structure ─> only if all that is whole: liblmdb, keys and offsets
  *
- * liblmdb trusts its files, so it sees none that is not known to be what was sealed. A fault does not end the work: what
- * is still whole is worth knowing. What does end it is that this process cannot look (memory, permission, cancel).
+ * liblmdb trusts its files, so it sees none that is not known to be what was sealed. A fault does not end the work:
+ * what is still whole is worth knowing. What does end it is that this process cannot look (memory, permission, cancel).
  */
 #include "verify.h"
 

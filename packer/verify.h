@@ -10,7 +10,8 @@
 struct verify_options {
     unsigned jobs; /* shards checked at once; 0: one a core */
     const atomic_bool *cancel;
-    /* Called once for every fault found, from any thread, one at a time. `message` names file, sample, expected, found. */
+    /* Called once for every fault found, from any thread, one at a time. `message` names file, sample, expected, found.
+     */
     void (*on_fault)(void *arg, const char *message);
     void (*on_progress)(void *arg, uint64_t done_bytes, uint64_t total_bytes);
     void *callback_arg;
@@ -22,10 +23,10 @@ struct verify_result {
     uint64_t fault_count;
 };
 
-/* Checks manifest, reports and indexes (hashes, every row, and what the manifest says of them), then every byte of every
- * shard in one sequential pass: payloads against their hashes, all else against the shard's structure hash; then the same
- * records through liblmdb (keys, offsets, sizes). Returns 0 if all is whole, ERR_CORRUPT when *result counts faults, other
- * codes if it could not look. */
+/* Checks manifest, reports and indexes (hashes, every row, and what the manifest says of them), then every byte of
+ * every shard in one sequential pass: payloads against their hashes, all else against the shard's structure hash; then
+ * the same records through liblmdb (keys, offsets, sizes). Returns 0 if all is whole, ERR_CORRUPT when *result counts
+ * faults, other codes if it could not look. */
 int verify_pack(struct verify_result *result, const char *pack, const struct verify_options *options,
                 struct error *error);
 

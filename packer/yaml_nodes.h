@@ -27,9 +27,9 @@ struct yaml_nodes {
     size_t count, capacity;
 };
 
-/* Reads the only document of the text; `file`, `text`, `size` and `error` are set. ERR_INPUT: no YAML (with the remedy for
- * what people write), more than YAML_DEPTH_LIMIT levels or some 200,000 nodes, a second document, a tag that is no plain
- * YAML type's, an alias of nothing or of what holds it. ERR_MEMORY. Deinit either way. */
+/* Reads the only document of the text; `file`, `text`, `size` and `error` are set. ERR_INPUT: no YAML (with the remedy
+ * for what people write), more than YAML_DEPTH_LIMIT levels or some 200,000 nodes, a second document, a tag that is no
+ * plain YAML type's, an alias of nothing or of what holds it. ERR_MEMORY. Deinit either way. */
 int yaml_nodes_read(struct yaml_nodes *y);
 void yaml_nodes_deinit(struct yaml_nodes *y);
 

@@ -8,8 +8,8 @@
  *   it does not ──────┬── fewer workers would do with a third to spare ─────────> those
  *                     └── full slots are always left over ──────────────────────> one slot less
  *
- * A wish must hold for some looks in a row before it is granted, longer each time for what was granted in vain before, so
- * that nothing swings. What is tried is taken back unless the rows' rate follows.
+ * A wish must hold for some looks in a row before it is granted, longer each time for what was granted in vain before,
+ * so that nothing swings. What is tried is taken back unless the rows' rate follows.
  */
 #ifndef YPK_READER_BALANCE_H
 #define YPK_READER_BALANCE_H

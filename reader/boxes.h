@@ -58,8 +58,8 @@ struct boxes {
 };
 
 /*
- * Writes the boxes of the sample. The arrays of `out`, and `work`, are the caller's and hold as many as all tiles together
- * have labels. Allocates nothing and cannot fail.
+ * Writes the boxes of the sample. The arrays of `out`, and `work`, are the caller's and hold as many as all tiles
+ * together have labels. Allocates nothing and cannot fail.
  *
  * With recipe->augment (training): a mosaic's boxes are clipped to its canvas, those without area left out; a moved box
  * is the bounding box of its four moved corners, clipped to the frame; a polygon's is that of its moved outline. Kept
@@ -73,9 +73,10 @@ struct boxes {
  * Where a mosaic's canvas cuts it, it is first sampled at OUTLINE_POINTS points (its corners, and others evenly spread
  * over the corners' numbers) that are clipped to the canvas one by one, as Ultralytics has it, so that boxes agree.
  *
- * An oriented box is four corners on its way. Where the canvas, the frame or the cut shows only a part of it, it becomes
- * the rectangle in its own direction around that part (corners_clip()); filters judge the bounds of what is visible, by
- * the limits of polygons. In the end it is the rectangle of least area around its corners, as in oriented.h.
+ * An oriented box is four corners on its way. Where the canvas, the frame or the cut shows only a part of it, it
+ * becomes the rectangle in its own direction around that part (corners_clip()); filters judge the bounds of what is
+ * visible, by the limits of polygons. In the end it is the rectangle of least area around its corners, as in
+ * oriented.h.
  *
  * A key point outside the canvas, the frame or the cut gets visibility 0 and is moved to the edge; points without a
  * visibility of their own begin with 1. Evaluation moves points and changes nothing else.

@@ -51,8 +51,8 @@ struct number_table {
     } of;
 };
 
-/* (x / 255 - mean) / deviation in single precision, rounded to the nearest (halves to even) for the 16-bit types. U8 has
- * no table: levels stay as they are. mean 0 and deviation 1 give x / 255 as PyTorch computes it. */
+/* (x / 255 - mean) / deviation in single precision, rounded to the nearest (halves to even) for the 16-bit types. U8
+ * has no table: levels stay as they are. mean 0 and deviation 1 give x / 255 as PyTorch computes it. */
 void number_table_init(struct number_table *table, enum number_type type, float mean, float deviation);
 
 /* Writes `count` levels as numbers, `step` numbers apart: 1 for a plane, the channels of interleaved pixels. */

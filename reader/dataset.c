@@ -1,7 +1,7 @@
 /*
  * Opening a split costs the same for any number of samples: the index is mapped and its header checked, and each shard
- * shows its length and first pages. Shards are mapped when the first record of theirs is wanted, staged ones at once, so that
- * they stay whatever becomes of the copy; no descriptor stays open.
+ * shows its length and first pages. Shards are mapped when the first record of theirs is wanted, staged ones at once,
+ * so that they stay whatever becomes of the copy; no descriptor stays open.
  */
 #include "dataset.h"
 

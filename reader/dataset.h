@@ -38,9 +38,9 @@ struct ypk_dataset {
 int dataset_record(const struct ypk_dataset *dataset, const struct index_sample *sample, struct bytes *scratch,
                    struct span *out, struct error *error);
 
-/* The record is not looked at any more, for now: its pages leave this process (not those of raw pictures, which the window
- * borrows) and with `drops`, unless another process has them mapped, the page cache. A span of it still leads to the same
- * bytes. */
+/* The record is not looked at any more, for now: its pages leave this process (not those of raw pictures, which the
+ * window borrows) and with `drops`, unless another process has them mapped, the page cache. A span of it still leads to
+ * the same bytes. */
 void dataset_record_done(const struct ypk_dataset *dataset, const struct index_sample *sample);
 
 /* Where the shard's file lies: the pack, or its staged copy. Borrowed. */

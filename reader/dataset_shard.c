@@ -1,6 +1,6 @@
 /*
- * The shards of a dataset: files that are checked when it is opened and mapped when the first record of theirs is wanted.
- * Any thread may be the first, and there is no lock: who comes second takes the first one's map.
+ * The shards of a dataset: files that are checked when it is opened and mapped when the first record of theirs is
+ * wanted. Any thread may be the first, and there is no lock: who comes second takes the first one's map.
  */
 #include "dataset_shard.h"
 
@@ -180,8 +180,9 @@ static int shard_read(const struct ypk_dataset *ds, uint64_t shard, uint64_t off
 }
 
 /*
- * Asks for the pages of one record at once. Faults on a cold map otherwise cost either a disk access a page (MADV_RANDOM
- * alone: over ten times as long), or read around and ahead of what is wanted (without it: ten times the bytes).
+ * Asks for the pages of one record at once. Faults on a cold map otherwise cost either a disk access a page
+ * (MADV_RANDOM alone: over ten times as long), or read around and ahead of what is wanted (without it: ten times the
+ * bytes).
  */
 static void record_ask(const uint8_t *record, size_t size) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -204,7 +205,8 @@ int dataset_record(const struct ypk_dataset *ds, const struct index_sample *samp
     return 0;
 }
 
-/* A fault maps what the page cache has around it too, at most all of such a stretch of addresses (x86-64's large page). */
+/* A fault maps what the page cache has around it too, at most all of such a stretch of addresses (x86-64's large page).
+ */
 #define FAULT_AROUND_BYTES ((uintptr_t)2 << 20)
 
 static void shard_unmap_range(const struct dataset_shard *s, uint64_t offset, uint64_t size) {

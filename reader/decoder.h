@@ -12,13 +12,13 @@ int decoder_create(struct ypk_decoder **out, const struct ypk_dataset *dataset, 
 void decoder_destroy(struct ypk_decoder **decoder);
 struct codec *decoder_codec(struct ypk_decoder *decoder);
 
-/* The stored form of one image (modality YPK_RGB or YPK_IR), its hash checked. The payload is borrowed until the next call
- * on this decoder. Messages name the sample. */
+/* The stored form of one image (modality YPK_RGB or YPK_IR), its hash checked. The payload is borrowed until the next
+ * call on this decoder. Messages name the sample. */
 int decoder_image(struct ypk_decoder *decoder, uint64_t index, int modality, struct record_image *image,
                   struct span *payload, struct error *error);
 
-/* How many bytes can be read behind a payload that decoder_image() gave, in a mapping that stays until the dataset is closed;
- * 0 where the payload was read into scratch, or is given up when the next record is wanted. */
+/* How many bytes can be read behind a payload that decoder_image() gave, in a mapping that stays until the dataset is
+ * closed; 0 where the payload was read into scratch, or is given up when the next record is wanted. */
 size_t decoder_bytes_after(const struct ypk_decoder *decoder, uint64_t index, struct span payload);
 
 /* Puts shard and sample in front of a message about its pixels. */

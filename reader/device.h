@@ -1,15 +1,15 @@
 /*
- * What the loader asks of the device that its batches go to: memory, copies in the order of a stream, events, and the step
- * from the bytes that were sent to the numbers that are delivered. Each device is one const table of functions; adding one
- * is a file and a row in device.c.
+ * What the loader asks of the device that its batches go to: memory, copies in the order of a stream, events, and the
+ * step from the bytes that were sent to the numbers that are delivered. Each device is one const table of functions;
+ * adding one is a file and a row in device.c.
  *
  *   host   everything at once, on the calling thread: what the others are compared with
  *   cuda   a shared object of its own, loaded when a loader first asks for a CUDA device
  *   sim    in tests: streams are threads, copies take time, any call fails on demand
  *
  * Every call may come from any thread and leaves the caller's current device as it was. A call that fails for good (the
- * device or its context is lost) gives ERR_DEVICE_LOST, and every later one does too; release functions then free what can
- * be freed and never fail.
+ * device or its context is lost) gives ERR_DEVICE_LOST, and every later one does too; release functions then free what
+ * can be freed and never fail.
  */
 #ifndef YPK_READER_DEVICE_H
 #define YPK_READER_DEVICE_H
@@ -21,8 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One tensor on its way: `rows` samples of `from_channels` planes of bytes become `to_channels` of numbers. When there are
- * more channels to deliver than were sent, the last one sent is repeated (rgb+ir3). */
+/* One tensor on its way: `rows` samples of `from_channels` planes of bytes become `to_channels` of numbers. When there
+ * are more channels to deliver than were sent, the last one sent is repeated (rgb+ir3). */
 struct device_convert {
     const uint8_t *from; /* device memory: [rows][from_channels][height][width] */
     void *to;            /* device memory: NCHW or NHWC */
@@ -42,8 +42,8 @@ struct device_ops {
     int (*open)(struct device **out, int ordinal, struct error *error);
     void (*close)(struct device **device);
 
-    /* Page-locks anonymous memory, so that copies from it need no staging. ERR_SPACE: a limit forbids it; the memory stays
-     * usable, and copies from it are slower. */
+    /* Page-locks anonymous memory, so that copies from it need no staging. ERR_SPACE: a limit forbids it; the memory
+     * stays usable, and copies from it are slower. */
     int (*pin)(struct device *device, void *memory, size_t bytes, struct error *error);
     void (*unpin)(struct device *device, void *memory);
 
@@ -66,14 +66,16 @@ struct device_ops {
     int (*query)(struct device *device, void *event, bool *done, struct error *error);  /* nobody waits */
     int (*elapsed)(struct device *device, void *from, void *to, double *seconds, struct error *error);
 
-    /* Whether a consumer's stream may be used now: a capturing one is refused by name. NULL is the legacy default stream. */
+    /* Whether a consumer's stream may be used now: a capturing one is refused by name. NULL is the legacy default
+     * stream. */
     int (*check_stream)(struct device *device, void *stream, struct error *error);
 
     /* A named stretch of the calling thread's time, for timeline viewers. */
     void (*range_push)(struct device *device, const char *name);
     void (*range_pop)(struct device *device);
 
-    /* Keeps the stream at work for so long without using memory, as a training step of that length would. To measure with. */
+    /* Keeps the stream at work for so long without using memory, as a training step of that length would. To measure
+     * with. */
     int (*busy)(struct device *device, void *stream, double ms, struct error *error);
 };
 

@@ -1,6 +1,6 @@
 /*
- * A device that is the host itself: every call is carried out before it returns, so there is nothing to wait for. What the
- * others do with streams and kernels is held against it.
+ * A device that is the host itself: every call is carried out before it returns, so there is nothing to wait for. What
+ * the others do with streams and kernels is held against it.
  */
 #include "device.h"
 

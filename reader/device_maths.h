@@ -1,7 +1,7 @@
 /*
- * What becomes of one byte on its way to a device: which number it turns into, and where that number goes. Compiled as C
- * for the CPU (convert.h's tables are made with it, so that the tests cover it) and as CUDA for the kernels, and it is
- * bit for bit the same: divisions and subtractions are rounded to the nearest one by one, and nothing is contracted.
+ * What becomes of one byte on its way to a device: which number it turns into, and where that number goes. Compiled as
+ * C for the CPU (convert.h's tables are made with it, so that the tests cover it) and as CUDA for the kernels, and it
+ * is bit for bit the same: divisions and subtractions are rounded to the nearest one by one, and nothing is contracted.
  */
 #ifndef YPK_READER_DEVICE_MATHS_H
 #define YPK_READER_DEVICE_MATHS_H

@@ -3,9 +3,9 @@
  *
  *   begun ─── copies, on the copy stream ─── copied ─── kernels, on the convert stream ─── ready ─── users ─── used
  *
- * Nothing here locks, and but for device_slot_deinit() nothing waits for the device. A slot is the transfer thread's while it
- * is free; once it is handed over, the transfer's mutex guards its users; whoever gives back its last reference has it to
- * himself until it is free again.
+ * Nothing here locks, and but for device_slot_deinit() nothing waits for the device. A slot is the transfer thread's
+ * while it is free; once it is handed over, the transfer's mutex guards its users; whoever gives back its last
+ * reference has it to himself until it is free again.
  */
 #ifndef YPK_READER_DEVICE_SLOT_H
 #define YPK_READER_DEVICE_SLOT_H

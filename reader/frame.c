@@ -47,8 +47,8 @@ size_t frame_picture_bytes(const struct frame_options *options) {
     return align_up(planes * align_up(options->image_size, STRIDE_ALIGNMENT) * options->image_size + READ_SLACK, 4096);
 }
 
-/* The widest picture, and the memory for the largest, that has to be decoded: its pixels, or its planes; for counts of 16 bits
- * pixels, and behind them the counts in bytes and one row of them. */
+/* The widest picture, and the memory for the largest, that has to be decoded: its pixels, or its planes; for counts of
+ * 16 bits pixels, and behind them the counts in bytes and one row of them. */
 static void source_limits(const struct ypk_dataset *dataset, const struct frame_options *options, int *width,
                           size_t *bytes) {
     const struct index_view *v = &dataset->index;
@@ -166,8 +166,8 @@ static void lend_scratch(struct frame *f, size_t used) {
     codec_lend(decoder_codec(f->decoder), left ? f->pixels.data + first : NULL, left ? f->pixels.capacity - first : 0);
 }
 
-/* The smallest scale in eighths, of 1, 2, 4 and 8, that is not below the size wanted: the library has no vector instructions
- * for the others. Full chroma costs it more at any scale than the way to planes does. */
+/* The smallest scale in eighths, of 1, 2, 4 and 8, that is not below the size wanted: the library has no vector
+ * instructions for the others. Full chroma costs it more at any scale than the way to planes does. */
 static int choose_eighths(struct frame *f, const struct record_image *image, struct span payload, struct size_px size) {
     struct jpeg_info info;
     struct error ignored; /* decoding says it */
@@ -196,7 +196,8 @@ static int decode_pixels(struct frame *f, struct pixels *out, const struct recor
     return rc == 0 || rc == ERR_MEMORY ? rc : (error->code = ERR_CORRUPT);
 }
 
-/* Planes that are stored as they are wanted stay where they are, if the shard is mapped and a little behind them too. */
+/* Planes that are stored as they are wanted stay where they are, if the shard is mapped and a little behind them too.
+ */
 static bool borrow_planes(const struct frame *f, struct picture_planes *out, const struct codec_planes *stored,
                           const struct record_image *image, struct span payload, uint64_t sample, struct size_px size) {
     if (image->codec != CODEC_RAW || image->width != size.width || image->height != size.height ||
@@ -228,7 +229,8 @@ static void load_stored(struct frame *f, struct picture_planes *out, int count, 
     resize_all(f, planes, out, count, stored->plane, image, size);
 }
 
-/* A JPEG straight to its planes, or to scratch and from there resized. *loaded is false if it has to be decoded as pixels. */
+/* A JPEG straight to its planes, or to scratch and from there resized. *loaded is false if it has to be decoded as
+ * pixels. */
 static int load_planes(struct frame *f, uint8_t *const planes[3], const struct picture_planes *out, bool *loaded,
                        int count, const struct record_image *image, struct span payload, struct size_px size,
                        uint64_t *mark, struct error *error) {

@@ -1,9 +1,9 @@
 /*
- * Carries out recipes: one worker's tools for turning a sample's bytes into a loaded picture, and pinned pictures into the
- * pixels of an output sample.
+ * Carries out recipes: one worker's tools for turning a sample's bytes into a loaded picture, and pinned pictures into
+ * the pixels of an output sample.
  *
  *   frame_load:    record ──decode──> pixels ──resize──> planes of the picture
- *   frame_render:  row by row, in L1:  warp ──> mixup ──> cutmix ──> colour ──> mirror ──> numbers ──> the batch's memory
+ *   frame_render:  row by row, in L1:  warp ──> mixup ──> cutmix ──> colour ──> mirror ──> numbers ──> the slot
  */
 #ifndef YPK_READER_FRAME_H
 #define YPK_READER_FRAME_H
@@ -55,8 +55,8 @@ struct frame_times {
 };
 struct frame_times frame_take_times(struct frame *frame);
 
-/* Decodes picture->sample into picture->memory and sets its planes and size. A sample that lacks a modality has it filled
- * with RECIPE_FILL. On failure the message names the sample. */
+/* Decodes picture->sample into picture->memory and sets its planes and size. A sample that lacks a modality has it
+ * filled with RECIPE_FILL. On failure the message names the sample. */
 int frame_load(struct frame *frame, struct picture *picture, struct error *error);
 
 /* The pinned pictures of a recipe. */

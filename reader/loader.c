@@ -5,8 +5,8 @@
  *                                                                       v
  *   consumer <──next── oldest full slot <── slots in the order of their batches
  *
- * Work is handed out row by row in the order of the batches, so the oldest unfinished batch is always finished first and
- * there is nothing to steal. A free slot opens the next batch. What a row looks like depends on its position alone.
+ * Work is handed out row by row in the order of the batches, so the oldest unfinished batch is always finished first
+ * and there is nothing to steal. A free slot opens the next batch. What a row looks like depends on its position alone.
  */
 #include "loader_private.h"
 

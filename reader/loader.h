@@ -1,4 +1,5 @@
-/* The loader as its neighbours see it: slots that are full, batches that the consumer holds, and the device it is told. */
+/* The loader as its neighbours see it: slots that are full, batches that the consumer holds, and the device it is told.
+ */
 #ifndef YPK_READER_LOADER_H
 #define YPK_READER_LOADER_H
 
@@ -33,12 +34,13 @@ int loader_retain(struct slot *slot, struct error *error);
  * `stream` is one that used the batch, or YPK_NO_STREAM; false: it cannot be used, and nothing was given back. */
 bool loader_release(struct slot *slot, void *stream);
 
-/* For the transfer: the oldest batch, if it is full (all of its rows made, or failed). With `wait`, NULL means that the loader
- * is paused or stops. What is taken goes back when it was copied. */
+/* For the transfer: the oldest batch, if it is full (all of its rows made, or failed). With `wait`, NULL means that the
+ * loader is paused or stops. What is taken goes back when it was copied. */
 struct slot *loader_take_full(struct ypk_loader *loader, bool wait);
 void loader_give_back(struct ypk_loader *loader, struct slot *slot);
 
-/* For tests: how many workers and slots there are to be, as far as limits and memory allow, at once and without a reason. */
+/* For tests: how many workers and slots there are to be, as far as limits and memory allow, at once and without a
+ * reason. */
 void loader_aim(struct ypk_loader *loader, uint32_t workers, uint32_t slots);
 
 #endif

@@ -98,8 +98,8 @@ void workers_count_sleep(struct ypk_loader *ld);
 void tuning_begin(struct ypk_loader *ld);
 void tuning_restart(struct ypk_loader *ld);
 
-/* Adds or parks a slot, adds a worker, or looks whether to do so, if it is time for one of them: then true, and what was
- * known before is out of date, since the mutex was given up meanwhile. */
+/* Adds or parks a slot, adds a worker, or looks whether to do so, if it is time for one of them: then true, and what
+ * was known before is out of date, since the mutex was given up meanwhile. */
 bool tuning_step(struct ypk_loader *ld);
 
 /* True if this worker is one too many: it has no tools any more and ends. The mutex may be given up meanwhile. */

@@ -29,9 +29,9 @@ void matrix_identity(double out[9]);
 /* The cheapest exact path for the matrix, never WARP_PERSPECTIVE unless the bottom row asks for it. */
 enum recipe_warp matrix_warp(const double matrix[9]);
 
-/* The layer's matrix for a picture of that loaded size. In training, a picture without a mosaic has its middle exactly in
- * the canvas's, where place_tile() puts it on whole pixels: half a pixel is made up here for each odd margin. Else just
- * the layer's own. */
+/* The layer's matrix for a picture of that loaded size. In training, a picture without a mosaic has its middle exactly
+ * in the canvas's, where place_tile() puts it on whole pixels: half a pixel is made up here for each odd margin. Else
+ * just the layer's own. */
 void layer_matrix(double out[9], const struct recipe *recipe, const struct recipe_layer *layer, struct size_px loaded);
 
 /* The matrix for pixels, canvas px -> output px: layer_matrix(), followed by the resampling of the frame to the output

@@ -261,8 +261,8 @@ static int32_t draw_around_zero(uint32_t word, double reach) {
     return (int32_t)random_uniform(word, -reach, reach);
 }
 
-/* On the grid that single precision multiplies 8-bit values by without rounding: every executor, and the reference, then
- * has the same look-up table. */
+/* On the grid that single precision multiplies 8-bit values by without rounding: every executor, and the reference,
+ * then has the same look-up table. */
 static int32_t draw_gain(uint32_t word, double reach) {
     return draw_around_zero(word, reach) / RECIPE_GAIN_STEP * RECIPE_GAIN_STEP;
 }

@@ -1,4 +1,5 @@
-/* The saved state of a plan: lines of "name value". A plan writes its own lines to read others: reading is comparing. */
+/* The saved state of a plan: lines of "name value". A plan writes its own lines to read others: reading is comparing.
+ */
 #include "plan.h"
 
 #include "plan_private.h"

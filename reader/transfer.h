@@ -5,9 +5,9 @@
  *      ^             │     copy stream         convert stream       ^                                    │
  *      └─────────────┘ when the copy has ended                      └── release events ──────────────────┘
  *
- * One thread of its own hands copies to the copy stream, in the order of the batches and as far ahead as there are device
- * slots; the streams wait for each other's events, and only this thread waits for the device (to give pinned slots back).
- * The consumer's thread waits until a batch has been handed over, and its stream for the rest.
+ * One thread of its own hands copies to the copy stream, in the order of the batches and as far ahead as there are
+ * device slots; the streams wait for each other's events, and only this thread waits for the device (to give pinned
+ * slots back). The consumer's thread waits until a batch has been handed over, and its stream for the rest.
  *
  * Errors of the device stay: from the first one on, transfer_next() gives it again and again.
  */
@@ -37,26 +37,26 @@ struct transfer_options {
 /* Opens the device; nothing else. What device_ops.open says, ERR_MEMORY. */
 int transfer_open(struct transfer **out, const struct device_ops *ops, int ordinal, struct error *error);
 
-/* Allocates everything. What is pointed to, and `options->loader`, are used until transfer_join(). ERR_ARGUMENT when labels
- * could be more than a batch can count; the device's errors. */
+/* Allocates everything. What is pointed to, and `options->loader`, are used until transfer_join(). ERR_ARGUMENT when
+ * labels could be more than a batch can count; the device's errors. */
 int transfer_allocate(struct transfer *transfer, const struct transfer_options *options, struct error *error);
 
-/* Page-locks a slot of the loader's. Where a limit forbids that, it stays as it is, and transfer_get_stats() says so. Before
- * the slot's memory is given back, transfer_unpin(). From any thread. */
+/* Page-locks a slot of the loader's. Where a limit forbids that, it stays as it is, and transfer_get_stats() says so.
+ * Before the slot's memory is given back, transfer_unpin(). From any thread. */
 int transfer_pin(struct transfer *transfer, struct slot *slot, struct error *error);
 void transfer_unpin(struct transfer *transfer, struct slot *slot);
 
 int transfer_start(struct transfer *transfer, struct error *error);
 
-/* The end, in this order, with the workers and their slots in between: asks the thread to stop; waits for it, and for the
- * device to have done with the loader's slots; goes. Batches that are held stay, and the last of them takes the rest along.
- * Each accepts NULL. */
+/* The end, in this order, with the workers and their slots in between: asks the thread to stop; waits for it, and for
+ * the device to have done with the loader's slots; goes. Batches that are held stay, and the last of them takes the
+ * rest along. Each accepts NULL. */
 void transfer_stop(struct transfer *transfer);
 void transfer_join(struct transfer *transfer);
 void transfer_destroy(struct transfer **transfer);
 
-/* Going elsewhere, in this order, with the loader paused in between: ERR_ARGUMENT when batches are held, or the error that
- * stays; waits until no slot of the loader is used; begins again with batch `batch`. */
+/* Going elsewhere, in this order, with the loader paused in between: ERR_ARGUMENT when batches are held, or the error
+ * that stays; waits until no slot of the loader is used; begins again with batch `batch`. */
 int transfer_pause(struct transfer *transfer, struct error *error);
 void transfer_settle(struct transfer *transfer);
 void transfer_resume(struct transfer *transfer, int64_t batch);
@@ -73,8 +73,8 @@ bool transfer_release(struct slot *slot, void *stream);
 /* Sets what is told of the device, adds the consumer's waiting, and sets *wait. */
 void transfer_get_stats(struct transfer *transfer, ypk_loader_stats *out, struct loader_wait *wait);
 
-/* How long the consumer waited for what the workers had not made yet: its streams if they were seen waiting, else its thread
- * (which, where it runs ahead of its streams, waits for the device to follow). */
+/* How long the consumer waited for what the workers had not made yet: its streams if they were seen waiting, else its
+ * thread (which, where it runs ahead of its streams, waits for the device to follow). */
 double transfer_starved_seconds(struct transfer *transfer);
 
 /* "cuda:0" */

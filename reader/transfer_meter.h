@@ -1,8 +1,9 @@
 /*
- * What a transfer's copies take, and what its consumer waits for: its thread as a clock says, its streams as pairs of events
- * do, one where the stream begins to wait for a batch and one where it goes on.
+ * What a transfer's copies take, and what its consumer waits for: its thread as a clock says, its streams as pairs of
+ * events do, one where the stream begins to wait for a batch and one where it goes on.
  *
- * Every call may come from any thread, but that transfer_meter_collect() is one thread's; the meter has a mutex of its own.
+ * Every call may come from any thread, but that transfer_meter_collect() is one thread's; the meter has a mutex of its
+ * own.
  */
 #ifndef YPK_READER_TRANSFER_METER_H
 #define YPK_READER_TRANSFER_METER_H
@@ -52,9 +53,9 @@ void transfer_meter_add_copy(struct transfer_meter *meter, double seconds);
 /* The thread waited from `asked_ns` till now for a batch that the workers had made at `full_ns`. */
 void transfer_meter_add_wait(struct transfer_meter *meter, uint64_t asked_ns, uint64_t full_ns);
 
-/* A stall of `stream`, in this order: where it begins (*out NULL: this one is not measured), where the stream goes on, and
- * that it is one, of a batch that was made at `full_ns`. What was begun and is none is dropped. _end and _drop: NULL is
- * fine. */
+/* A stall of `stream`, in this order: where it begins (*out NULL: this one is not measured), where the stream goes on,
+ * and that it is one, of a batch that was made at `full_ns`. What was begun and is none is dropped. _end and _drop:
+ * NULL is fine. */
 int transfer_meter_begin(struct transfer_meter *meter, struct transfer_stall **out, void *stream, struct error *error);
 int transfer_meter_go_on(struct transfer_meter *meter, struct transfer_stall *stall, void *stream, struct error *error);
 void transfer_meter_end(struct transfer_meter *meter, struct transfer_stall *stall, uint64_t full_ns);

@@ -3,9 +3,9 @@
  *
  *   every half a second: look ──> balance ──> aim ──> one change at a time, as far as memory_limit allows
  *
- * A parked slot has given its memory back. A parked worker's thread has freed its tools and ended: adding it again is then
- * the same as adding one for the first time. The window's buffers stay: they serve the others as room. A change that fails
- * is not done, and that is all. No change has a say in what a batch holds.
+ * A parked slot has given its memory back. A parked worker's thread has freed its tools and ended: adding it again is
+ * then the same as adding one for the first time. The window's buffers stay: they serve the others as room. A change
+ * that fails is not done, and that is all. No change has a say in what a batch holds.
  */
 #include "loader_private.h"
 

@@ -4,9 +4,9 @@
  *   scale and translation:   tiles, fill ──> canvas row ──resampled once──> two rows ──blended──> output row
  *   any other matrix:        tiles, fill ──> four taps a pixel ──> output row
  *
- * Arithmetic is that of OpenCV's warpAffine and warpPerspective with INTER_LINEAR and BORDER_CONSTANT on 8-bit pictures:
- * positions on a grid of 1/32 px, weights in 1/1024. The canvas is an endless plane of `fill`, so its border is nothing
- * special. A caller pulls rows one by one and does with each what it likes while it is in the cache.
+ * Arithmetic is that of OpenCV's warpAffine and warpPerspective with INTER_LINEAR and BORDER_CONSTANT on 8-bit
+ * pictures: positions on a grid of 1/32 px, weights in 1/1024. The canvas is an endless plane of `fill`, so its border
+ * is nothing special. A caller pulls rows one by one and does with each what it likes while it is in the cache.
  */
 #ifndef YPK_READER_WARP_H
 #define YPK_READER_WARP_H

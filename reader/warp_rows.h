@@ -8,8 +8,8 @@ struct warp_rows {
     /* Positions of a row in 1/32 px: (columns[i] + row) >> 5 … */
     void (*affine)(int32_t *positions, const int32_t *columns, int32_t row, int count);
 
-    /* … or, with (x, y, w) = from + step * i in double precision, the integers nearest to 32 x / w and 32 y / w; 0 where
-     * w is 0. */
+    /* … or, with (x, y, w) = from + step * i in double precision, the integers nearest to 32 x / w and 32 y / w; 0
+     * where w is 0. */
     void (*perspective)(int32_t *xs, int32_t *ys, const double from[3], const double step[3], int count);
 
     /* Bilinear samples at (xs[i], ys[i]) in 1/32 px of the canvas, `count` of them into each plane's row. */

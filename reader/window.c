@@ -41,8 +41,8 @@ struct window {
     bool cancelled;
 };
 
-/* Partners are mosaic_depth samples of the lane back from the oldest batch at work. That is as many batches, and one more
- * for each epoch's end on the way whose partial batch has no sample in the lane. */
+/* Partners are mosaic_depth samples of the lane back from the oldest batch at work. That is as many batches, and one
+ * more for each epoch's end on the way whose partial batch has no sample in the lane. */
 static uint64_t table_columns(const struct window_options *o) {
     uint64_t depth = plan_frozen_options(o->plan)->mosaic_depth, batches = plan_batches_per_epoch(o->plan);
     bool holes = plan_frozen_options(o->plan)->last_batch == LAST_PARTIAL && batches > 1;
@@ -72,7 +72,8 @@ void window_restart(struct window *w, int64_t first_position) {
     }
 }
 
-/* In small pages: a buffer has room for the largest picture, and with huge ones what smaller pictures leave would be paid. */
+/* In small pages: a buffer has room for the largest picture, and with huge ones what smaller pictures leave would be
+ * paid. */
 static uint8_t *map_memory(size_t bytes) {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;

@@ -6,10 +6,10 @@
  *                  ──there──────> pinned
  *   release(entry) ──> one use less; with the last one the buffer is free again
  *
- * Entries are keyed by their absolute position in the plan, which also knows how many uses each has. Buffers are allocated
- * at the start, and more of them when there are more workers. When there are fewer of them than live entries, an unpinned
- * picture gives way and is loaded again when needed: that costs time and never changes a byte. With at least one buffer for
- * each pin that all workers can hold at a time, nothing can wait for ever.
+ * Entries are keyed by their absolute position in the plan, which also knows how many uses each has. Buffers are
+ * allocated at the start, and more of them when there are more workers. When there are fewer of them than live entries,
+ * an unpinned picture gives way and is loaded again when needed: that costs time and never changes a byte. With at
+ * least one buffer for each pin that all workers can hold at a time, nothing can wait for ever.
  */
 #ifndef YPK_READER_WINDOW_H
 #define YPK_READER_WINDOW_H
@@ -57,16 +57,16 @@ void window_destroy(struct window **window);
 /* Forgets every picture; uses count from `first_position` on. Nobody may hold a pin. */
 void window_restart(struct window *window, int64_t first_position);
 
-/* More buffers, for more pins at a time: `buffer_count` of them in all, buffer_most at most. Fewer than there are: nothing
- * to do. ERR_MEMORY: there are as many as before, or some more. */
+/* More buffers, for more pins at a time: `buffer_count` of them in all, buffer_most at most. Fewer than there are:
+ * nothing to do. ERR_MEMORY: there are as many as before, or some more. */
 int window_grow(struct window *window, uint32_t buffer_count, struct error *error);
 
 /* Pins the picture of `tile`. *load is true when the caller has to load it into (*out)->memory and then call
  * window_ready(); others wait there meanwhile. ERR_INTERRUPTED after window_cancel(). */
 int window_acquire(struct window *window, const struct recipe_tile *tile, struct picture **out, bool *load);
 
-/* The picture that the caller loads is complete; or, with `loaded` false, it is not: then each of those who waited for it
- * tries for itself, and learns what is wrong. */
+/* The picture that the caller loads is complete; or, with `loaded` false, it is not: then each of those who waited for
+ * it tries for itself, and learns what is wrong. */
 void window_ready(struct window *window, struct picture *picture, bool loaded);
 
 /* Takes back the pin, and counts one use of the entry as done when `used` is set. */

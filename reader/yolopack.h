@@ -19,8 +19,8 @@
  * the struct, set `size = sizeof options`, then what you need. A smaller size than the library's first release knew (0
  * above all) is YPK_E_ARGUMENT; so is a larger one than this library knows, unless everything beyond is zero.
  *
- * Threads. A dataset is immutable after open and may be used from any number of threads. A decoder belongs to one thread
- * at a time. Fork: a dataset may be used in the child; a decoder too, if the parent does not use it any more.
+ * Threads. A dataset is immutable after open and may be used from any number of threads. A decoder belongs to one
+ * thread at a time. Fork: a dataset may be used in the child; a decoder too, if the parent does not use it any more.
  */
 #ifndef YOLOPACK_H
 #define YOLOPACK_H
@@ -83,26 +83,27 @@ enum { YPK_STAGE_AUTO = 0, YPK_STAGE_OFF = 1, YPK_STAGE_REQUIRE = 2 };
 typedef struct ypk_dataset_options {
     size_t size;       /* sizeof(ypk_dataset_options) */
     const char *split; /* "train", "val", …; NULL: "train" if the pack has it, else its only split */
-    /* YPK_IO_AUTO: pread on network file systems, mmap elsewhere. With mmap, a shard that is cut while it is in use ends the
-     * process with SIGBUS; with pread that is YPK_E_IO. */
+    /* YPK_IO_AUTO: pread on network file systems, mmap elsewhere. With mmap, a shard that is cut while it is in use
+     * ends the process with SIGBUS; with pread that is YPK_E_IO. */
     int io;
-    /* YPK_STAGE_AUTO: shards that `yolopack stage` put into $YPK_STAGE_DIR or /dev/shm are mapped from there, others are
-     * read from the pack. YPK_STAGE_OFF: never. YPK_STAGE_REQUIRE: YPK_E_NOT_FOUND unless every shard of the split is
-     * staged. */
+    /* YPK_STAGE_AUTO: shards that `yolopack stage` put into $YPK_STAGE_DIR or /dev/shm are mapped from there, others
+     * are read from the pack. YPK_STAGE_OFF: never. YPK_STAGE_REQUIRE: YPK_E_NOT_FOUND unless every shard of the split
+     * is staged. */
     int stage;
     /* 1: a record's pages leave this process and the page cache when a decoder or loader has used them, so that a pack
-     * larger than memory, read once an epoch, displaces nothing else. What lies in memory already is read again in the next
-     * epoch: for packs that fit, 0 is faster. Never for staged shards. Bytes that ypk_decoder_payload() lent stay good. */
+     * larger than memory, read once an epoch, displaces nothing else. What lies in memory already is read again in the
+     * next epoch: for packs that fit, 0 is faster. Never for staged shards. Bytes that ypk_decoder_payload() lent stay
+     * good. */
     int drop_behind;
 } ypk_dataset_options;
 
-/* Opens one split of the pack directory `path`. Cost does not depend on the number of samples. Checks the index's header
- * and, for every shard, its length and first pages; shards themselves are mapped when first read, and no descriptor is
- * kept open. The directory may be renamed or removed later only as far as shards are mapped already; the process may change
- * its current directory. A staged copy is found by what the pack holds, never by its name, and checked like the pack itself:
- * one that does not fit is YPK_E_CORRUPT, naming the file. It may be removed while the dataset is open; a dataset opened
- * afterwards reads the pack. `options` may be NULL.
- * YPK_E_NOT_FOUND, YPK_E_CORRUPT, YPK_E_UNSUPPORTED, YPK_E_IO, YPK_E_MEMORY, YPK_E_ARGUMENT. */
+/* Opens one split of the pack directory `path`. Cost does not depend on the number of samples. Checks the index's
+ * header and, for every shard, its length and first pages; shards themselves are mapped when first read, and no
+ * descriptor is kept open. The directory may be renamed or removed later only as far as shards are mapped already; the
+ * process may change its current directory. A staged copy is found by what the pack holds, never by its name, and
+ * checked like the pack itself: one that does not fit is YPK_E_CORRUPT, naming the file. It may be removed while the
+ * dataset is open; a dataset opened afterwards reads the pack. `options` may be NULL. YPK_E_NOT_FOUND, YPK_E_CORRUPT,
+ * YPK_E_UNSUPPORTED, YPK_E_IO, YPK_E_MEMORY, YPK_E_ARGUMENT. */
 YPK_API int ypk_dataset_open(ypk_dataset **out, const char *path, const ypk_dataset_options *options, ypk_error *error);
 YPK_API void ypk_dataset_close(ypk_dataset **dataset);
 
@@ -178,23 +179,23 @@ YPK_API int ypk_decoder_create(ypk_decoder **out, const ypk_dataset *dataset, yp
 YPK_API void ypk_decoder_destroy(ypk_decoder **decoder);
 
 /* The stored bytes of one image of sample `index`: for a kept JPEG exactly the source file's. `modality` is YPK_RGB or
- * YPK_IR. *data is 64-byte aligned with mmap, and borrowed: until the dataset is closed with mmap, until the next call on
- * this decoder with pread. The payload's hash is checked. YPK_E_ARGUMENT if the sample lacks the modality,
+ * YPK_IR. *data is 64-byte aligned with mmap, and borrowed: until the dataset is closed with mmap, until the next call
+ * on this decoder with pread. The payload's hash is checked. YPK_E_ARGUMENT if the sample lacks the modality,
  * YPK_E_CORRUPT, YPK_E_IO, YPK_E_MEMORY. */
 YPK_API int ypk_decoder_payload(ypk_decoder *decoder, uint64_t index, int modality, const uint8_t **data, size_t *size,
                                 ypk_error *error);
 
-/* Decodes one image to 8-bit pixels: YPK_RGB gives [height][width][3] in R,G,B order, YPK_IR gives [height][width], both
- * row-major with rows `stride_bytes` apart (0: tightly packed). `pixels` must hold height * stride bytes. Gray is
+/* Decodes one image to 8-bit pixels: YPK_RGB gives [height][width][3] in R,G,B order, YPK_IR gives [height][width],
+ * both row-major with rows `stride_bytes` apart (0: tightly packed). `pixels` must hold height * stride bytes. Gray is
  * replicated into RGB; a colour picture in the IR slot becomes its luma. On failure the pixels are zeroed and the code
  * says why: YPK_E_CORRUPT, YPK_E_IO, YPK_E_MEMORY, YPK_E_ARGUMENT. */
 YPK_API int ypk_decoder_decode(ypk_decoder *decoder, uint64_t index, int modality, uint8_t *pixels, size_t stride_bytes,
                                ypk_error *error);
 
-/* Decodes the infrared image of a pack made with --ir-depth 16 to its counts, without loss: [height][width] uint16, rows
- * `stride_bytes` apart (even; 0: tightly packed). An image stored with 8 bits (codec other than 4) is YPK_E_ARGUMENT.
- * ypk_decoder_decode() gives the same image scaled to 8 bits by the range that was found when packing. On failure the
- * counts are zeroed; codes as above. */
+/* Decodes the infrared image of a pack made with --ir-depth 16 to its counts, without loss: [height][width] uint16,
+ * rows `stride_bytes` apart (even; 0: tightly packed). An image stored with 8 bits (codec other than 4) is
+ * YPK_E_ARGUMENT. ypk_decoder_decode() gives the same image scaled to 8 bits by the range that was found when packing.
+ * On failure the counts are zeroed; codes as above. */
 YPK_API int ypk_decoder_decode16(ypk_decoder *decoder, uint64_t index, uint16_t *counts, size_t stride_bytes,
                                  ypk_error *error);
 
@@ -207,16 +208,20 @@ YPK_API int ypk_decoder_decode16(ypk_decoder *decoder, uint64_t index, uint16_t 
  *     ypk_loader_options_init(&o, sizeof o);
  *     o.batch = 16; o.seed = 7;
  *     ypk_loader_create(&ld, ds, &o, &err);
- *     while ((rc = ypk_loader_next(ld, &b, YPK_NO_STREAM, &err)) == YPK_OK) { …; ypk_batch_release(&b, YPK_NO_STREAM); }
+ *     while ((rc = ypk_loader_next(ld, &b, YPK_NO_STREAM, &err)) == YPK_OK) {
+ *         …
+ *         ypk_batch_release(&b, YPK_NO_STREAM);
+ *     }
  *     if (rc != YPK_END) …
  *
  * The same seed, pack and options give the same bytes, for any number of workers, prefetch, memory limit, point of
  * resumption, and for any number of ranks at the same global batch (batch * world).
  *
  * Threads. ypk_loader_next, _state, _restore, _seek and _destroy are for one thread at a time; ypk_batch_release,
- * ypk_batch_dlpack's deleters, ypk_batch_used_on and ypk_loader_get_stats may be called from any. The dataset must outlive
- * the loader and every batch. Fork: neither a loader nor a batch must be used in a child; that is YPK_E_ARGUMENT, not a
- * hang, and destroying it there, or releasing a batch, does nothing. Signals are left to the caller's threads.
+ * ypk_batch_dlpack's deleters, ypk_batch_used_on and ypk_loader_get_stats may be called from any. The dataset must
+ * outlive the loader and every batch. Fork: neither a loader nor a batch must be used in a child; that is
+ * YPK_E_ARGUMENT, not a hang, and destroying it there, or releasing a batch, does nothing. Signals are left to the
+ * caller's threads.
  */
 typedef struct ypk_loader ypk_loader;
 
@@ -250,24 +255,25 @@ typedef struct ypk_loader_options {
     int dtype;                   /* YPK_U8: 0-255. F16, BF16, F32: (x / 255 - mean) / deviation */
     int layout;                  /* YPK_NCHW or YPK_NHWC */
     float mean[4], deviation[4]; /* of R, G, B, IR (where `bgr` exchanges R and B: of their places); 0 and 1 */
-    /* 0, exact: the pixels that cv2.imread gives. 1: JPEGs that are at least twice as large as image_size, and whose chroma is
-     * subsampled, are scaled to a half, a quarter or an eighth while they are decoded (measured at 640 px against exact, 4:2:0:
-     * 1280x1024 pictures 55 dB PSNR, 1.2 times the images a second; 3840x2160 pictures 40 dB, 1.4 times). */
+    /* 0, exact: the pixels that cv2.imread gives. 1: JPEGs that are at least twice as large as image_size, and whose
+     * chroma is subsampled, are scaled to a half, a quarter or an eighth while they are decoded (measured at 640 px
+     * against exact, 4:2:0: 1280x1024 pictures 55 dB PSNR, 1.2 times the images a second; 3840x2160 pictures 40 dB, 1.4
+     * times). */
     int fast;
     /* A sample that cannot be decoded: YPK_BAD_FAIL ends with an error that names it, YPK_BAD_SUBSTITUTE takes the next
      * good one (of 64), flagged and counted. */
     int bad_sample;
-    /* Threads, and batches that are ready or at work ahead of the consumer. 0, automatic: it starts with the cores that this
-     * process may use and with enough batches for them, and looks every half a second whether the consumer waits: more
-     * workers when cores are idle meanwhile (up to twice the cores: they wait for the storage), fewer when that suffices;
-     * more batches (up to 8, or twice those at the start) when an uneven consumer or loader needs them. */
+    /* Threads, and batches that are ready or at work ahead of the consumer. 0, automatic: it starts with the cores that
+     * this process may use and with enough batches for them, and looks every half a second whether the consumer waits:
+     * more workers when cores are idle meanwhile (up to twice the cores: they wait for the storage), fewer when that
+     * suffices; more batches (up to 8, or twice those at the start) when an uneven consumer or loader needs them. */
     uint32_t workers, prefetch;
-    /* Bytes for everything the loader holds in host memory, ever; 0: what is best for speed. What libjpeg takes while it decodes
-     * a progressive JPEG (about 6 bytes a pixel, for each worker that is at one) comes on top of it. */
+    /* Bytes for everything the loader holds in host memory, ever; 0: what is best for speed. What libjpeg takes while
+     * it decodes a progressive JPEG (about 6 bytes a pixel, for each worker that is at one) comes on top of it. */
     uint64_t memory_limit;
-    /* Where batches are delivered: NULL or "cpu" (host memory), "cuda", "cuda:1", or "auto": "cuda" if there is one that can
-     * be used, else host memory (ypk_loader_stats says which, and why). "host" goes the ways of a device with the host's own
-     * memory, to test and to measure with. No other device is touched, and without this none. */
+    /* Where batches are delivered: NULL or "cpu" (host memory), "cuda", "cuda:1", or "auto": "cuda" if there is one
+     * that can be used, else host memory (ypk_loader_stats says which, and why). "host" goes the ways of a device with
+     * the host's own memory, to test and to measure with. No other device is touched, and without this none. */
     const char *device;
     uint32_t device_slots; /* batches on the device, of which a consumer may hold all but one; at least 3; 0: 4 */
 
@@ -291,8 +297,8 @@ typedef struct ypk_loader_options {
 YPK_API void ypk_loader_options_init(ypk_loader_options *options, size_t size);
 
 /* Checks the options, allocates what it begins with and starts the workers. With workers and prefetch set nothing is
- * allocated later; where one of them is automatic, a worker or a batch may be added later on, within memory_limit (without
- * one, a quarter of the memory that is free) or not at all, and is given back when it is not needed any more.
+ * allocated later; where one of them is automatic, a worker or a batch may be added later on, within memory_limit
+ * (without one, a quarter of the memory that is free) or not at all, and is given back when it is not needed any more.
  * YPK_E_ARGUMENT names the option, its value and what is right (a memory_limit too small: the smallest that works).
  * YPK_E_MEMORY, YPK_E_IO; YPK_E_DEVICE says what the device lacks (no driver, too old a driver, no such device, no
  * memory). */
@@ -300,8 +306,9 @@ YPK_API int ypk_loader_create(ypk_loader **out, const ypk_dataset *dataset, cons
                               ypk_error *error);
 
 /* Stops the workers and frees everything but the batches that are still held: each of them stays whole until it is
- * released, at the same time on another thread if need be. With a device it waits for the copies that are under way and for
- * the work that batches were released behind; a batch released afterwards waits for its own. A lost device is left alone. */
+ * released, at the same time on another thread if need be. With a device it waits for the copies that are under way and
+ * for the work that batches were released behind; a batch released afterwards waits for its own. A lost device is left
+ * alone. */
 YPK_API void ypk_loader_destroy(ypk_loader **loader);
 
 enum { YPK_DEVICE_CPU = 1, YPK_DEVICE_CUDA = 2 }; /* DLPack's numbers */
@@ -339,14 +346,14 @@ typedef struct ypk_batch {
     const float *label_class; /* [label_count] */
     /* [label_count][4]: x, y, width, height of the centre form, 0-1; of polygons, their boxes only */
     const float *label_box;
-    /* Pose packs, else NULL and 0: [label_count][points_per_label][point_dims], as Ultralytics collates key points: x and y,
-     * 0-1, and visibility (0, 1 or 2; 1 in a pack that has none). In training a point that left the picture, a mosaic's
-     * canvas or the part that cutmix takes has visibility 0, and lies on the edge. point_dims is 3. */
+    /* Pose packs, else NULL and 0: [label_count][points_per_label][point_dims], as Ultralytics collates key points: x
+     * and y, 0-1, and visibility (0, 1 or 2; 1 in a pack that has none). In training a point that left the picture, a
+     * mosaic's canvas or the part that cutmix takes has visibility 0, and lies on the edge. point_dims is 3. */
     const float *label_points;
     uint32_t points_per_label, point_dims;
     /* Oriented-box packs, else NULL: [label_count] radians from the x axis to the width, clockwise on the screen, in
-     * [-pi/4, 3pi/4). label_box is then of the rotated box: its centre, its longer side as a share of the picture's width, its
-     * shorter side as a share of the height, as Ultralytics collates xywhr. */
+     * [-pi/4, 3pi/4). label_box is then of the rotated box: its centre, its longer side as a share of the picture's
+     * width, its shorter side as a share of the height, as Ultralytics collates xywhr. */
     const float *label_rotation;
     void *slot; /* the loader's */
 } ypk_batch;
@@ -354,53 +361,54 @@ typedef struct ypk_batch {
 enum { YPK_END = 1 }; /* returned by ypk_loader_next after the last batch of the last epoch */
 
 /* A stream is a cudaStream_t of the loader's device, NULL the legacy default stream (PyTorch's usual one), and
- * YPK_NO_STREAM none: for host memory, and for a caller who waits. One that is being captured into a graph is refused with
- * YPK_E_ARGUMENT. A stream that was named stays in use until the batch, and every tensor exported from it, is released. */
+ * YPK_NO_STREAM none: for host memory, and for a caller who waits. One that is being captured into a graph is refused
+ * with YPK_E_ARGUMENT. A stream that was named stays in use until the batch, and every tensor exported from it, is
+ * released. */
 #define YPK_NO_STREAM ((void *)(intptr_t)-1)
 
 /* The next batch, waiting for it if need be. Everything in *out is borrowed until it is released. On a ready batch this
  * costs microseconds and never allocates.
- * In host memory `stream` is YPK_NO_STREAM (with device "auto" it has no meaning). On a device it is the stream that will
- * use the batch: what is put on it afterwards runs when the batch is there, and this thread waits for nothing but the
- * workers. With YPK_NO_STREAM this thread waits until the batch is there.
- * YPK_OK, YPK_END, YPK_E_CORRUPT or YPK_E_IO naming the sample (the loader stays at it: every further call says the same),
- * YPK_E_SLOTS_HELD naming the batches when the caller holds every one, YPK_E_ARGUMENT in a child of fork(), or when a
- * release was refused since the last call (told once). YPK_E_DEVICE and YPK_E_DEVICE_LOST stay: destroy the loader. */
+ * In host memory `stream` is YPK_NO_STREAM (with device "auto" it has no meaning). On a device it is the stream that
+ * will use the batch: what is put on it afterwards runs when the batch is there, and this thread waits for nothing but
+ * the workers. With YPK_NO_STREAM this thread waits until the batch is there. YPK_OK, YPK_END, YPK_E_CORRUPT or
+ * YPK_E_IO naming the sample (the loader stays at it: every further call says the same), YPK_E_SLOTS_HELD naming the
+ * batches when the caller holds every one, YPK_E_ARGUMENT in a child of fork(), or when a release was refused since the
+ * last call (told once). YPK_E_DEVICE and YPK_E_DEVICE_LOST stay: destroy the loader. */
 YPK_API int ypk_loader_next(ypk_loader *loader, ypk_batch *out, void *stream, ypk_error *error);
 
-/* The batch is used on `stream` too: its memory is filled again only behind the work that is on that stream when the batch is
- * released. Before that, from any thread; up to 7 streams with that of ypk_loader_next(). In host memory this does nothing.
- * YPK_E_ARGUMENT, YPK_E_DEVICE, YPK_E_DEVICE_LOST. */
+/* The batch is used on `stream` too: its memory is filled again only behind the work that is on that stream when the
+ * batch is released. Before that, from any thread; up to 7 streams with that of ypk_loader_next(). In host memory this
+ * does nothing. YPK_E_ARGUMENT, YPK_E_DEVICE, YPK_E_DEVICE_LOST. */
 YPK_API int ypk_batch_used_on(ypk_batch *batch, void *stream, ypk_error *error);
 
-/* Gives the batch's memory back and zeroes *batch. A batch that is zero is no error; of copies of one only one is released.
- * From any thread, and at once: on a device the memory is filled again behind the work that is on `stream` now, on the stream
- * of ypk_loader_next(), and on those of ypk_batch_used_on(). YPK_NO_STREAM adds none; if it was given to ypk_loader_next()
- * too, the caller is done with the batch. A stream that cannot be used is refused: *batch stays as it is, still held, and
- * ypk_loader_next() says so. cudaStreamPerThread is another stream on each thread: a batch that is used on it is released, and
- * its tensors are deleted, on that thread. */
+/* Gives the batch's memory back and zeroes *batch. A batch that is zero is no error; of copies of one only one is
+ * released. From any thread, and at once: on a device the memory is filled again behind the work that is on `stream`
+ * now, on the stream of ypk_loader_next(), and on those of ypk_batch_used_on(). YPK_NO_STREAM adds none; if it was
+ * given to ypk_loader_next() too, the caller is done with the batch. A stream that cannot be used is refused: *batch
+ * stays as it is, still held, and ypk_loader_next() says so. cudaStreamPerThread is another stream on each thread: a
+ * batch that is used on it is released, and its tensors are deleted, on that thread. */
 YPK_API void ypk_batch_release(ypk_batch *batch, void *stream);
 
-/* The batch's tensor `which` as a DLManagedTensor (DLPack 0.8, of the device where it is) in *out, without a copy. The memory
- * stays alive until the batch is released and the tensor's deleter was called, in any order, even after the loader is
- * destroyed. The deleter may be called on any thread and counts as a release with YPK_NO_STREAM: what used the tensor on
- * another stream than that of ypk_loader_next() is to be named with ypk_batch_used_on(). Labels are released with the
- * batch. */
+/* The batch's tensor `which` as a DLManagedTensor (DLPack 0.8, of the device where it is) in *out, without a copy. The
+ * memory stays alive until the batch is released and the tensor's deleter was called, in any order, even after the
+ * loader is destroyed. The deleter may be called on any thread and counts as a release with YPK_NO_STREAM: what used
+ * the tensor on another stream than that of ypk_loader_next() is to be named with ypk_batch_used_on(). Labels are
+ * released with the batch. */
 YPK_API int ypk_batch_dlpack(ypk_batch *batch, int which, void **out, ypk_error *error);
 
-/* The state after the batches that ypk_loader_next has returned: a short text, NUL-terminated, to be kept with a checkpoint.
- * `size` of at least YPK_STATE_BYTES always suffices. */
+/* The state after the batches that ypk_loader_next has returned: a short text, NUL-terminated, to be kept with a
+ * checkpoint. `size` of at least YPK_STATE_BYTES always suffices. */
 #define YPK_STATE_BYTES 2048
 YPK_API int ypk_loader_state(ypk_loader *loader, char *text, size_t size, ypk_error *error);
 
-/* Goes on from such a state: the next batch is the one that would have followed. The state may come from another number of
- * ranks at the same global batch. YPK_E_ARGUMENT names the option, seed or pack that differs; YPK_E_CORRUPT. Batches still
- * held must be released first. */
+/* Goes on from such a state: the next batch is the one that would have followed. The state may come from another number
+ * of ranks at the same global batch. YPK_E_ARGUMENT names the option, seed or pack that differs; YPK_E_CORRUPT. Batches
+ * still held must be released first. */
 YPK_API int ypk_loader_restore(ypk_loader *loader, const char *text, ypk_error *error);
 
-/* Goes to batch `index` (0 … batches per epoch - 1) of epoch `epoch` (0 … epochs - 1; batch 0 of epoch `epochs` is the end): the
- * next batch is that one, exactly as if all before it had been taken. Batches still held must be released first.
- * YPK_E_ARGUMENT. */
+/* Goes to batch `index` (0 … batches per epoch - 1) of epoch `epoch` (0 … epochs - 1; batch 0 of epoch `epochs` is the
+ * end): the next batch is that one, exactly as if all before it had been taken. Batches still held must be released
+ * first. YPK_E_ARGUMENT. */
 YPK_API int ypk_loader_seek(ypk_loader *loader, uint64_t epoch, uint64_t index, ypk_error *error);
 
 typedef struct ypk_loader_stats {
@@ -415,7 +423,8 @@ typedef struct ypk_loader_stats {
     /* of all workers */
     double read_seconds, decode_seconds, resize_seconds, warp_seconds, colour_seconds, write_seconds;
     double idle_seconds; /* workers waited for a free slot or for each other */
-    /* what bounds the rate: "decode-bound", "storage-bound", "augment-bound", "transfer-bound", "consumer-bound"; static */
+    /* what bounds the rate: "decode-bound", "storage-bound", "augment-bound", "transfer-bound", "consumer-bound";
+     * static */
     const char *verdict;
     const char *device; /* where batches are: "cpu", "cuda:0"; the loader's, like `note` */
     const char *note; /* what is not as asked for, and why ("" else): memory that could not be page-locked, no device */

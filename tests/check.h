@@ -1,4 +1,5 @@
-/* A check that ends the program whatever the build's flags are: for tests that are plain programs, and what tests share. */
+/* A check that ends the program whatever the build's flags are: for tests that are plain programs, and what tests
+ * share. */
 #ifndef YPK_TESTS_CHECK_H
 #define YPK_TESTS_CHECK_H
 

@@ -1,5 +1,5 @@
-/* The head of a DLManagedTensor (DLPack 0.8) as its specification has it, not as reader/dlpack.c does: what is exported is held
- * against it. */
+/* The head of a DLManagedTensor (DLPack 0.8) as its specification has it, not as reader/dlpack.c does: what is exported
+ * is held against it. */
 #ifndef YPK_TESTS_MANAGED_TENSOR_H
 #define YPK_TESTS_MANAGED_TENSOR_H
 

@@ -1,6 +1,6 @@
 /*
- * Which workers and prefetch to use: every setting is measured, then the promising ones again, in turn, so that a machine
- * that is busy with something else for a moment does not decide.
+ * Which workers and prefetch to use: every setting is measured, then the promising ones again, in turn, so that a
+ * machine that is busy with something else for a moment does not decide.
  */
 #include "commands.h"
 
@@ -51,8 +51,8 @@ static void add_setting(struct tune *t, uint32_t workers, uint32_t prefetch) {
             (struct tune_setting){.workers = workers, .prefetch = prefetch, .automatic = workers == 0 && prefetch == 0};
 }
 
-/* One worker, twice as many, … up to the cores, and twice the cores: that helps where the storage is what one waits for.
- * What the command line fixes stays. The automatic setting comes last. */
+/* One worker, twice as many, … up to the cores, and twice the cores: that helps where the storage is what one waits
+ * for. What the command line fixes stays. The automatic setting comes last. */
 static void list_settings(struct tune *t) {
     uint32_t cores = cpus_available(), workers[16], prefetch[] = {1, 2, 4, 8};
     size_t worker_count = 0, prefetch_count = 4;

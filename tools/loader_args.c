@@ -52,8 +52,8 @@ size_t loader_args_options(struct args_option out[ARGS_OPTION_LIMIT], const stru
     return count + sizeof shared / sizeof shared[0];
 }
 
-/* The option that is meant by a key of the file: "close_mosaic" is "--close-mosaic". Those that are words have other meanings
- * there. */
+/* The option that is meant by a key of the file: "close_mosaic" is "--close-mosaic". Those that are words have other
+ * meanings there. */
 static const char *option_of(const struct args_spec *spec, const char *key) {
     for (size_t i = 0; i < spec->option_count; i++) {
         const char *name = spec->options[i].name;

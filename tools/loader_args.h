@@ -24,7 +24,8 @@ struct loader_args {
 /* The library's defaults. */
 void loader_args_init(struct loader_args *a);
 
-/* The options of a command: its own rows, then those that say which batches, whose targets are in `a`. Returns how many. */
+/* The options of a command: its own rows, then those that say which batches, whose targets are in `a`. Returns how
+ * many. */
 size_t loader_args_batch_options(struct args_option out[ARGS_OPTION_LIMIT], const struct args_option *own,
                                  size_t own_count, struct loader_args *a);
 
@@ -32,8 +33,8 @@ size_t loader_args_batch_options(struct args_option out[ARGS_OPTION_LIMIT], cons
 size_t loader_args_options(struct args_option out[ARGS_OPTION_LIMIT], const struct args_option *own, size_t own_count,
                            struct loader_args *a);
 
-/* Reads --hyp and --augment, in that order, and says on stderr which keys of the file were not used. False with the exit
- * code of the command, when something is wrong with them. */
+/* Reads --hyp and --augment, in that order, and says on stderr which keys of the file were not used. False with the
+ * exit code of the command, when something is wrong with them. */
 bool loader_args_augment(struct loader_args *a, const struct args_spec *spec, int *exit_code);
 
 /* Both as text for titles: ", hyp.yaml, mosaic=0.5", "" if neither is given. */

@@ -16,9 +16,9 @@ struct loader_measure {
     double wait_seconds; /* the step stood still: the device's stream, or the thread */
 };
 
-/* Takes batches for `seconds`, after at least `warm_seconds` in which the window fills, and is busy for `step_ms` with each:
- * on the device's stream, or away in host memory. epochs and close_mosaic of the options do not matter: it does not end. The
- * codes of ypk_loader_create() and ypk_loader_next(). */
+/* Takes batches for `seconds`, after at least `warm_seconds` in which the window fills, and is busy for `step_ms` with
+ * each: on the device's stream, or away in host memory. epochs and close_mosaic of the options do not matter: it does
+ * not end. The codes of ypk_loader_create() and ypk_loader_next(). */
 int loader_run(struct loader_measure *out, ypk_dataset *dataset, const ypk_loader_options *options, double step_ms,
                double warm_seconds, double seconds, ypk_error *error);
 

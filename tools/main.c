@@ -55,8 +55,8 @@ static int run(int argc, char **argv) {
     return command != NULL ? command->run(argc - 1, argv + 1) : run_unnamed(argc, argv);
 }
 
-/* A standard stream that is closed would become the first file that is opened, and what is printed would go into it. What is
- * printed to standard output is still an error: /dev/null is opened for reading there. */
+/* A standard stream that is closed would become the first file that is opened, and what is printed would go into it.
+ * What is printed to standard output is still an error: /dev/null is opened for reading there. */
 static void hold_standard_streams(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) < 0)

@@ -1,6 +1,6 @@
 /*
- * A contact sheet: a title if there is one, then rows of cells, each a caption over one panel a modality; a panel holds a
- * picture, fitted, and its boxes.
+ * A contact sheet: a title if there is one, then rows of cells, each a caption over one panel a modality; a panel holds
+ * a picture, fitted, and its boxes.
  */
 #ifndef YPK_TOOLS_SHEET_H
 #define YPK_TOOLS_SHEET_H
@@ -40,8 +40,8 @@ int sheet_picture(const struct sheet *sheet, const struct sheet_frame *frame, co
 /* Names the panel in its lower left corner, where no box has its name: "RGB", "IR", "no IR". */
 void sheet_panel_name(const struct sheet *sheet, uint64_t cell, int panel, const char *name);
 
-/* A box of the centre form, normalised to the frame, with the name in its class's colour. NULL: no name. `outline` false:
- * the name alone. */
+/* A box of the centre form, normalised to the frame, with the name in its class's colour. NULL: no name. `outline`
+ * false: the name alone. */
 void sheet_box(const struct sheet *sheet, const struct sheet_frame *frame, unsigned class_id, const char *name,
                const float box[4], bool outline);
 

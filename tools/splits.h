@@ -29,8 +29,8 @@ int splits_dataset_with(ypk_dataset **out, const struct splits *s, ypk_dataset_o
 /* Makes sure that every class has a name: ERR_CORRUPT if the index lost one. */
 int splits_check_classes(const ypk_dataset *dataset, struct error *error);
 
-/* The key points' places in a flip, as the manifest has them; count 0 where the source said none. ERR_CORRUPT if they do not
- * fit the key points of the split's labels. */
+/* The key points' places in a flip, as the manifest has them; count 0 where the source said none. ERR_CORRUPT if they
+ * do not fit the key points of the split's labels. */
 int splits_flip_index(struct flip_index *out, const struct splits *s, const ypk_dataset *dataset, struct error *error);
 
 /* Copies what the reader said. Returns its code. */

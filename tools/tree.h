@@ -3,8 +3,9 @@
  *
  *   ROOT/unfinished.XXXXXX/…   everything is written here   ──rename──>   ROOT/…
  *
- * Inside and not beside, so that an empty directory of the user's can be filled: a mount, or one with rights of its own.
- * Nothing is ever written outside the root or over another file, and nothing is removed that the tree has not made.
+ * Inside and not beside, so that an empty directory of the user's can be filled: a mount, or one with rights of its
+ * own. Nothing is ever written outside the root or over another file, and nothing is removed that the tree has not
+ * made.
  */
 #ifndef YPK_TOOLS_TREE_H
 #define YPK_TOOLS_TREE_H
@@ -25,8 +26,8 @@ struct tree {
 int tree_create(struct tree *t, const char *root, struct error *error);
 
 /*
- * Writes a file at `path` below the root, which tree_safe_path() must have passed, and makes its directories. If the file
- * is there already with the same bytes that is success; with other bytes it is ERR_INPUT.
+ * Writes a file at `path` below the root, which tree_safe_path() must have passed, and makes its directories. If the
+ * file is there already with the same bytes that is success; with other bytes it is ERR_INPUT.
  */
 int tree_write(struct tree *t, const char *path, const void *data, size_t size, struct error *error);
 
@@ -36,8 +37,8 @@ int tree_commit(struct tree *t, struct error *error);
 /* Removes what was not committed, and the directories that were made for it. */
 void tree_deinit(struct tree *t);
 
-/* `path` with whatever would lead out of the root replaced: a leading '/' is dropped, "." and empty components too, ".."
- * becomes "__". *changed tells if anything was. malloc'ed, NULL if memory ran out. */
+/* `path` with whatever would lead out of the root replaced: a leading '/' is dropped, "." and empty components too,
+ * ".." becomes "__". *changed tells if anything was. malloc'ed, NULL if memory ran out. */
 char *tree_safe_path(const char *path, bool *changed);
 
 #endif

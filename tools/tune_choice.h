@@ -30,15 +30,15 @@ double tune_wait_ratio(const struct tune_setting *s);
 /* The fastest settings of the first round that are within a tenth of the best, and the automatic one: their indexes. */
 size_t tune_finalists(size_t out[TUNE_FINALISTS + 1], const struct tune_setting *settings, size_t count);
 
-/* Sets every rate. A machine that is busy with something else slows all finalists of a round alike: each is compared with its
- * round's mean, and the median of these ratios counts. A setting of one round keeps that round's rate. */
+/* Sets every rate. A machine that is busy with something else slows all finalists of a round alike: each is compared
+ * with its round's mean, and the median of these ratios counts. A setting of one round keeps that round's rate. */
 void tune_settle(struct tune_setting *settings, size_t count);
 
 /* Of the finalists. 0 if there are none. */
 double tune_best_rate(const struct tune_setting *settings, size_t count);
 
-/* Index of the finalist with the least memory, then the fewest workers, of those as good as the best; without a finalist that
- * is, the automatic one. With a step, one that hardly waits is good at any rate. */
+/* Index of the finalist with the least memory, then the fewest workers, of those as good as the best; without a
+ * finalist that is, the automatic one. With a step, one that hardly waits is good at any rate. */
 size_t tune_recommended(const struct tune_setting *settings, size_t count, bool has_step);
 
 #endif

@@ -32,8 +32,8 @@ static void draw_keypoints(const struct view *v, const struct sheet_frame *f, co
     }
 }
 
-/* Sides are shares of the picture's width and height, whatever their direction: the tensor's pixels say how long they are.
- * `bounds` becomes the upright box around what the picture shows of it. */
+/* Sides are shares of the picture's width and height, whatever their direction: the tensor's pixels say how long they
+ * are. `bounds` becomes the upright box around what the picture shows of it. */
 static void draw_rotated(const struct view *v, const struct sheet_frame *f, const ypk_batch *b, uint32_t label,
                          float bounds[4]) {
     const float *box = &b->label_box[4 * (size_t)label];

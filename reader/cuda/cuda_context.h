@@ -1,7 +1,7 @@
 /*
- * One CUDA device as the loader uses it: its primary context, which it shares with everybody in the process who uses the
- * runtime (PyTorch does), entered for each call and left again. Entering pushes the context, and leaving pops it, so the
- * caller's current device stays what it was, even "none yet", and no context appears on any other device.
+ * One CUDA device as the loader uses it: its primary context, which it shares with everybody in the process who uses
+ * the runtime (PyTorch does), entered for each call and left again. Entering pushes the context, and leaving pops it,
+ * so the caller's current device stays what it was, even "none yet", and no context appears on any other device.
  */
 #ifndef YPK_READER_CUDA_CONTEXT_H
 #define YPK_READER_CUDA_CONTEXT_H

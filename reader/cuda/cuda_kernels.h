@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* Loads all of them, which may wait for the device: later calls do not. cudaErrorNoKernelImageForDevice: there are none for
- * such a device in this build. */
+/* Loads all of them, which may wait for the device: later calls do not. cudaErrorNoKernelImageForDevice: there are none
+ * for such a device in this build. */
 cudaError_t cuda_kernels_load(void);
 
 cudaError_t cuda_kernels_convert(const struct device_convert *what, cudaStream_t stream);

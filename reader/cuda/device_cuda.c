@@ -257,7 +257,8 @@ static int busy(struct device *d, void *stream, double ms, struct error *error) 
 
 /* ---- the consumer's stream --------------------------------------------------------------------------------------- */
 
-/* A stream made in another context than the device's primary one cannot wait for our events. The special handles have none. */
+/* A stream made in another context than the device's primary one cannot wait for our events. The special handles have
+ * none. */
 static int check_context(struct device *d, void *stream, struct error *error) {
     CUcontext context, ignored;
     CUdevice other = -1;

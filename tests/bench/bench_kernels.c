@@ -1,7 +1,7 @@
 /*
  * Time of each pixel stage of a sample, on one thread, for every instruction level of this machine: the loader's work
- * after decoding. Best of many rounds, milliseconds for one 640 x 640 picture of three planes; sources change from round
- * to round, so that they come from memory as they do in training.
+ * after decoding. Best of many rounds, milliseconds for one 640 x 640 picture of three planes; sources change from
+ * round to round, so that they come from memory as they do in training.
  */
 #include "convert.h"
 #include "hsv.h"

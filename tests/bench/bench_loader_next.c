@@ -1,8 +1,8 @@
 /*
  * The loader's own cost, without pictures to speak of: 200,000 batches of tiny ones in four runs, then how long
- * ypk_loader_next takes when a batch is ready, in host memory and on a device ("host", and the one that $YPK_BENCH_DEVICE
- * names). Fails if anything is allocated, or if memory grows, after the first tenth of a run, and if a ready batch takes
- * longer than it may.
+ * ypk_loader_next takes when a batch is ready, in host memory and on a device ("host", and the one that
+ * $YPK_BENCH_DEVICE names). Fails if anything is allocated, or if memory grows, after the first tenth of a run, and if
+ * a ready batch takes longer than it may.
  *
  *     bench_loader_next [BATCHES [PACK]]    batches a run; of another pack, what decoders allocate is only told
  */

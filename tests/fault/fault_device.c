@@ -1,6 +1,7 @@
 /*
- * A loader with a device while one call after another fails: each call to the device once and from then on, a device that is
- * lost, and each allocation. The failure is told, nothing hangs, everything is released, and the next try succeeds.
+ * A loader with a device while one call after another fails: each call to the device once and from then on, a device
+ * that is lost, and each allocation. The failure is told, nothing hangs, everything is released, and the next try
+ * succeeds.
  */
 #include "inject.h"
 

@@ -1,6 +1,6 @@
 /*
- * Reading, verifying and reindexing a pack while one call after another fails: the right code, nothing left behind, no byte
- * of the pack other than it was, and the next try succeeds.
+ * Reading, verifying and reindexing a pack while one call after another fails: the right code, nothing left behind, no
+ * byte of the pack other than it was, and the next try succeeds.
  */
 #include "tiny_set.h"
 
@@ -150,7 +150,8 @@ static void judge_reindex(void *arg, int rc, const struct error *error, enum fau
     FAULT_CHECK(!differs, "%s differs", differs);
 }
 
-/* --------------------------------------------------------------------------------------------------------------------- */
+/* ---------------------------------------------------------------------------------------------------------------------
+ */
 
 static void make_pack(struct scene *s, enum preset preset) {
     struct error error = {0};

@@ -1,7 +1,8 @@
 /*
  * A disk that is full, and sources that vanish or change while they are packed.
  *
- * The disk is a tmpfs of 3 MB for a pack of some 6: it needs root and is skipped, saying so, where mounting is not allowed.
+ * The disk is a tmpfs of 3 MB for a pack of some 6: it needs root and is skipped, saying so, where mounting is not
+ * allowed.
  */
 #include "tiny_set.h"
 

@@ -1,9 +1,10 @@
 /*
  * Makes the n-th call fail: once, or from then on. Include it in one file of a program only.
  *
- * The calls are caught by defining libc's symbols in the test program itself: the dynamic linker binds every library to the
- * program's definition first, so that what liblmdb, libjpeg, libpng, libyaml and jansson ask for fails as well, and no
- * product code has a seam for it. With AddressSanitizer the allocator behind is its own (strdup() alone goes past us there).
+ * The calls are caught by defining libc's symbols in the test program itself: the dynamic linker binds every library to
+ * the program's definition first, so that what liblmdb, libjpeg, libpng, libyaml and jansson ask for fails as well, and
+ * no product code has a seam for it. With AddressSanitizer the allocator behind is its own (strdup() alone goes past us
+ * there).
  *
  *     for each kind, for once and from then on, for n = 1, 2, … until nothing was hit:
  *         prepare ─> count descriptors ─> arm ─> run ─> disarm ─> count again ─> judge

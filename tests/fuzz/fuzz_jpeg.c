@@ -1,6 +1,6 @@
 /*
- * JPEG: everything that is done to one. The check that decodes no pixels has to agree with the decoder about what is whole,
- * and a picture turned without loss has to be whole again.
+ * JPEG: everything that is done to one. The check that decodes no pixels has to agree with the decoder about what is
+ * whole, and a picture turned without loss has to be whole again.
  */
 #include "image.h"
 #include "jpeg.h"

@@ -1,8 +1,8 @@
 /*
  * Every check of a device, on any device: check_device DEVICE PACK [CHECK...]
  *
- * DEVICE is "cuda:0", or, to try the checks themselves, "sim" or "host". One line for each check, with its figures. Those of
- * speed are judged on a GPU only, and printed elsewhere too. Exit code 77: there is no such device.
+ * DEVICE is "cuda:0", or, to try the checks themselves, "sim" or "host". One line for each check, with its figures.
+ * Those of speed are judged on a GPU only, and printed elsewhere too. Exit code 77: there is no such device.
  */
 #include "gpu/driver.h"
 #include "gpu/watched.h"
@@ -299,8 +299,8 @@ struct order {
     int wrong;      /* looks that saw something else than the batch */
 };
 
-/* Looks at each batch at the beginning and at the end of its step, on one stream, and at the end on another one too. Both
- * are put on the streams at once: what they see shows in what order the device does things. */
+/* Looks at each batch at the beginning and at the end of its step, on one stream, and at the end on another one too.
+ * Both are put on the streams at once: what they see shows in what order the device does things. */
 static bool run_order(struct check *c, const struct kept *kept, int count, struct order *order) {
     ypk_loader_options o = plain(c, c->shorter ? 64 : 320);
     struct device *d = c->consumer.device;
@@ -480,7 +480,8 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* What the consumer's thread spends on a batch that is ready while the stream has work for long: it must wait for nothing. */
+/* What the consumer's thread spends on a batch that is ready while the stream has work for long: it must wait for
+ * nothing. */
 static bool check_thread(struct check *c) {
     enum { ROUNDS = 200 };
     const struct watched nothing = {0};

@@ -1,7 +1,8 @@
 /*
- * A CUDA runtime and driver of two devices that are the CPU: what reader/cuda/ calls, and not more. Everything is done at
- * once; a kernel's threads are threads. Each call checks what the real ones would not tell: that the device's primary context
- * is current, and that the thread's capture mode is relaxed, so that a graph captured elsewhere is not disturbed.
+ * A CUDA runtime and driver of two devices that are the CPU: what reader/cuda/ calls, and not more. Everything is done
+ * at once; a kernel's threads are threads. Each call checks what the real ones would not tell: that the device's
+ * primary context is current, and that the thread's capture mode is relaxed, so that a graph captured elsewhere is not
+ * disturbed.
  *
  * Linked with reader/cuda/ to a libyolopack-cuda.so.0 that any machine can load. The functions below are its own.
  */

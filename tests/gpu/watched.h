@@ -1,6 +1,6 @@
 /*
- * Another device's functions with somebody in between: copies that are late, waits that are left out, and a count of the
- * times that a thread which must not wait for the device did. One device at a time.
+ * Another device's functions with somebody in between: copies that are late, waits that are left out, and a count of
+ * the times that a thread which must not wait for the device did. One device at a time.
  */
 #ifndef YPK_TESTS_WATCHED_H
 #define YPK_TESTS_WATCHED_H

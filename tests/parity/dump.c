@@ -3,8 +3,8 @@
  *
  *     dump PACK PIXELS BATCHES [OPTION=NUMBER]...
  *
- * One JSON object a sample on stdout; its pixels (uint8, [channels][height][width]) one after the other in PIXELS. Options
- * are the loader's, by their names in ypk_loader_options; flip_index is a list: flip_index=1,0,2.
+ * One JSON object a sample on stdout; its pixels (uint8, [channels][height][width]) one after the other in PIXELS.
+ * Options are the loader's, by their names in ypk_loader_options; flip_index is a list: flip_index=1,0,2.
  */
 #include "dataset.h"
 #include "loader_options.h"

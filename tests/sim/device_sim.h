@@ -1,7 +1,7 @@
 /*
- * A device for tests: streams are threads, copies take their time, any call fails on demand, and the device can be lost. Its
- * memory is malloc's, so that the sanitizers watch over it. Streams that the loader makes and those that a test makes are
- * told apart, so that one kind of wait can be left out: a test of the order must then fail.
+ * A device for tests: streams are threads, copies take their time, any call fails on demand, and the device can be
+ * lost. Its memory is malloc's, so that the sanitizers watch over it. Streams that the loader makes and those that a
+ * test makes are told apart, so that one kind of wait can be left out: a test of the order must then fail.
  *
  * What it is like is told once for all of its devices ("sim:0", "sim:1", …), before they are opened.
  */
@@ -44,8 +44,8 @@ struct sim_options {
 
 void sim_begin(const struct sim_options *options);
 
-/* What was found wrong since sim_begin(): calls to wait for the device on a thread that must not, objects of another device,
- * devices closed before what is theirs. Each is printed. */
+/* What was found wrong since sim_begin(): calls to wait for the device on a thread that must not, objects of another
+ * device, devices closed before what is theirs. Each is printed. */
 uint64_t sim_violations(void);
 
 /* Devices, streams of the loader's, events, allocations and pinned blocks that are there. */

@@ -1,6 +1,6 @@
 /*
- * 1,000 flipped bits and 100 cuts, anywhere in index, manifest, report and shards of a small pack: verify finds each one,
- * and neither verify nor the reader crashes or hangs. Repeatable: the seed is the first argument, or 1.
+ * 1,000 flipped bits and 100 cuts, anywhere in index, manifest, report and shards of a small pack: verify finds each
+ * one, and neither verify nor the reader crashes or hangs. Repeatable: the seed is the first argument, or 1.
  */
 #include "unit/tiny_pack.h"
 
@@ -15,8 +15,8 @@ static const char *const files[] = {"train.index", "val.index",        MANIFEST_
                                     "report.tsv",  "train-00000.lmdb", "train-00001.lmdb"};
 enum { FILES = sizeof files / sizeof *files };
 
-/* Reads everything that can be read; what it says does not matter here, only that it comes back. Mapped files are not cut
- * while they are open, so that no SIGBUS is due. */
+/* Reads everything that can be read; what it says does not matter here, only that it comes back. Mapped files are not
+ * cut while they are open, so that no SIGBUS is due. */
 static void read_all(const char *pack, int io) {
     static uint8_t pixels[PIXELS_BYTES];
     ypk_dataset *ds;

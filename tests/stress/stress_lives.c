@@ -1,7 +1,7 @@
 /*
- * Short lives of loaders on a simulated device that fails, or is lost, at any call: at their creation, among batches that are
- * held, exported and released late on another thread, while workers and slots come and go, after a bad sample, in a seek, at
- * their end. Nothing may hang, be left over, or be used when it is gone.
+ * Short lives of loaders on a simulated device that fails, or is lost, at any call: at their creation, among batches
+ * that are held, exported and released late on another thread, while workers and slots come and go, after a bad sample,
+ * in a seek, at their end. Nothing may hang, be left over, or be used when it is gone.
  *
  *     stress_lives [LIVES [SEED]]
  */

@@ -1,8 +1,8 @@
 /*
- * A loader that is treated badly gives the bytes that one worker gives in peace: slow consumers, batches held for long and
- * released elsewhere in any order, restores and seeks in mid-epoch, workers and slots that come and go, tight memory, bad
- * samples, an early end. Each round draws its options and its script. Repeatable but for the threads' luck: the seed is
- * the first argument, or 1; the number of rounds the second.
+ * A loader that is treated badly gives the bytes that one worker gives in peace: slow consumers, batches held for long
+ * and released elsewhere in any order, restores and seeks in mid-epoch, workers and slots that come and go, tight
+ * memory, bad samples, an early end. Each round draws its options and its script. Repeatable but for the threads' luck:
+ * the seed is the first argument, or 1; the number of rounds the second.
  */
 #include "hands.h"
 
@@ -124,7 +124,8 @@ static void learn(struct round *r) {
     ypk_loader_destroy(&loader);
 }
 
-/* The options of the loader under test: any number of threads, and half of the time as little memory as it can do with. */
+/* The options of the loader under test: any number of threads, and half of the time as little memory as it can do with.
+ */
 static void begin(struct round *r) {
     ypk_loader_options o = r->options;
     ypk_error error = {0};

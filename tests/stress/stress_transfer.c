@@ -1,8 +1,8 @@
 /*
- * Batches on a simulated device, whose copies take time, for consumers who only put work on streams: what that work sees is
- * the batch it was given, whole, from its beginning to its end. Slow and fast consumers, batches held and released by other
- * threads and as tensors, several streams, several devices, workers and slots that come and go, an early end. Then the same
- * with one wait after the other left out: each time it must be seen.
+ * Batches on a simulated device, whose copies take time, for consumers who only put work on streams: what that work
+ * sees is the batch it was given, whole, from its beginning to its end. Slow and fast consumers, batches held and
+ * released by other threads and as tensors, several streams, several devices, workers and slots that come and go, an
+ * early end. Then the same with one wait after the other left out: each time it must be seen.
  *
  *     stress_transfer [BATCHES [SEED]]      100,000 batches (fewer under a sanitizer)
  *     stress_transfer PACK mutation N       exits with 3 if it was seen (see enum sim_mutation)

@@ -1,6 +1,7 @@
 /*
- * Counts what a program allocates: this file defines malloc and its family, so that every library of the process calls them.
- * For one source file of a program, and not under sanitizers, which have their own (COUNTS_ALLOCATIONS is 0 then).
+ * Counts what a program allocates: this file defines malloc and its family, so that every library of the process calls
+ * them. For one source file of a program, and not under sanitizers, which have their own (COUNTS_ALLOCATIONS is 0
+ * then).
  */
 #ifndef YPK_TESTS_COUNT_ALLOCATIONS_H
 #define YPK_TESTS_COUNT_ALLOCATIONS_H

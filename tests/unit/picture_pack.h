@@ -1,4 +1,5 @@
-/* A pack of one RGB picture a sample, stored as the test wants them. For tests only: whatever fails here ends the program. */
+/* A pack of one RGB picture a sample, stored as the test wants them. For tests only: whatever fails here ends the
+ * program. */
 #ifndef YPK_TESTS_PICTURE_PACK_H
 #define YPK_TESTS_PICTURE_PACK_H
 

@@ -105,8 +105,8 @@ static bool cache_can_be_emptied(void) {
     return cached_bytes() < PACK_BYTES / 10;
 }
 
-/* Of the process, bytes: counted page by page, while many kernels' figures in /proc/self/status are so many pages off for
- * each core. 0: not to be had here. */
+/* Of the process, bytes: counted page by page, while many kernels' figures in /proc/self/status are so many pages off
+ * for each core. 0: not to be had here. */
 static uint64_t file_pages(void) {
     char row[256];
     unsigned long long kb, all = 0, anonymous = 0;
@@ -121,7 +121,8 @@ static uint64_t file_pages(void) {
     return (all - anonymous) << 10;
 }
 
-/* Reads every sample, in an order of leaps, and checks it. Returns by how much the process's file pages grew at most. */
+/* Reads every sample, in an order of leaps, and checks it. Returns by how much the process's file pages grew at most.
+ */
 static uint64_t read_all(ypk_dataset *ds, const uint8_t **first) {
     ypk_decoder *decoder;
     ypk_error error;

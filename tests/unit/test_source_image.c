@@ -378,7 +378,8 @@ static const struct odd_file odd_files[] = {
     /* Manifest: refused, or decoded in part. Only the last byte, half of the EOI marker, is missing: all ten scans are
      * there, and with them every bit of every coefficient. */
     {"truncated_jpeg.jpg", WARNED, 100, 100, 3, 8, 1},
-    /* Manifest: 500x500, gray, taken. The data between its restart markers are rubbish, with codes that do not exist. */
+    /* Manifest: 500x500, gray, taken. The data between its restart markers are rubbish, with codes that do not exist.
+     */
     {"hopper_bad_exif.jpg", DAMAGED, 500, 500, 1, 8, 1},
     {"multiple_exif.jpg", TAKEN, 1, 1, 1, 8, 1},
     {"junk_jpeg_header.jpg", WARNED, 1024, 768, 3, 8, 1},
@@ -427,8 +428,8 @@ static const struct odd_file odd_files[] = {
     {"tiff_strip_ycbcr_jpeg_2x2_sampling.tif", TAKEN, 480, 360, 3, 8, 1},
     {"hopper_lzma.tif", TAKEN, 128, 128, 3, 8, 1},
     {"hopper_webp.tif", TAKEN, 128, 128, 3, 8, 1},
-    /* Manifest: an error. BitsPerSample has one value for its four samples, and the strip's length is nonsense, but with
-     * 8 bits a sample the pixels are exactly what the file has: 160 + 52 x 53 x 4 bytes. */
+    /* Manifest: an error. BitsPerSample has one value for its four samples, and the strip's length is nonsense, but
+     * with 8 bits a sample the pixels are exactly what the file has: 160 + 52 x 53 x 4 bytes. */
     {"tiff_wrong_bits_per_sample.tiff", WARNED, 52, 53, 3, 8, 1},
     {"crash-0c7e0e8e11ce787078f00b5b0ca409a167f070e0.tif", DAMAGED, 480, 360, 3, 8, 1},
     {"rgb32f_color.tiff", .verdict = UNSUPPORTED},

@@ -22,7 +22,8 @@ struct tiff_recipe {
     int pages;
 };
 
-/* `rows` as TIFF stores them before compression, `stride` apart; each plane of a planar file is plane_bytes behind the other. */
+/* `rows` as TIFF stores them before compression, `stride` apart; each plane of a planar file is plane_bytes behind the
+ * other. */
 static void write_blocks(TIFF *t, uint32_t width, uint32_t height, const uint8_t *rows, size_t stride,
                          const struct tiff_recipe *r) {
     uint32_t block = r->block ? r->block : 16;

@@ -372,8 +372,8 @@ static bool a_slow_step_is_seen_to_bound(void *stream) {
     return s.copy_overlap > 0.8 && (stream == NULL ? s.stream_wait_seconds : s.wait_seconds) < 0.2 * s.seconds;
 }
 
-/* Copies and steps last as long as they are told to; making a batch takes what the machine takes, which is little beside them
- * if they are long enough: on one that is slow or busy, longer than at first. */
+/* Copies and steps last as long as they are told to; making a batch takes what the machine takes, which is little
+ * beside them if they are long enough: on one that is slow or busy, longer than at first. */
 static void assert_is_seen(bool (*look)(void *stream), void *stream) {
     for (copy_us = 4000; !look(stream); copy_us *= 2)
         cr_assert_lt(copy_us, 200000, "not even with copies of %u us", copy_us);

@@ -33,8 +33,8 @@ static int io_error(ypk_error *error, const char *path, const char *what) {
     return YPK_E_IO;
 }
 
-/* Save it together with the model's checkpoint: the two belong together. Written beside the old one, which is then replaced in
- * one step, so that a job that is killed meanwhile leaves one of the two. */
+/* Save it together with the model's checkpoint: the two belong together. Written beside the old one, which is then
+ * replaced in one step, so that a job that is killed meanwhile leaves one of the two. */
 static int save_state(ypk_loader *loader, const char *path, ypk_error *error) {
     char state[YPK_STATE_BYTES], new_path[4096];
     int rc = ypk_loader_state(loader, state, sizeof state, error);
