@@ -43,6 +43,9 @@ TOOLS = args dataset_args augment loader_args commands interrupt progress output
 HAVE_TIFF = $(call once,HAVE_TIFF,$(PKG_CONFIG) --exists libtiff-4 2>/dev/null && echo yes)
 HAVE_TIFF_4_5 = $(call once,HAVE_TIFF_4_5,$(PKG_CONFIG) --atleast-version=4.5 libtiff-4 2>/dev/null && echo yes)
 HAVE_WEBP = $(call once,HAVE_WEBP,$(PKG_CONFIG) --exists libwebp 2>/dev/null && echo yes)
+# Whether libxxhash chooses its instructions as it runs (hash.h).
+HAVE_XXH_DISPATCH = $(call once,HAVE_XXH_DISPATCH,printf '\043include <xxh_x86dispatch.h>\nint main() { return !XXH3_64bits_dispatch; }' | \
+    $(CC) -x c - -x none $$($(PKG_CONFIG) --cflags --libs libxxhash) -o /dev/null 2>/dev/null && echo yes)
 HAVE_STB = $(call once,HAVE_STB,$(PKG_CONFIG) --exists stb 2>/dev/null && echo yes)
 SOURCE_TIFF = $(if $(HAVE_TIFF),source_tiff tiff_memory $(if $(HAVE_TIFF_4_5),tiff_open,tiff_open_old),source_tiff_absent)
 SOURCE_WEBP = $(if $(HAVE_WEBP),source_webp,source_webp_absent)
@@ -121,7 +124,7 @@ $(error VARIANT=$(VARIANT): it is one of release, debug, asan, tsan)
 endif
 
 # No contraction of a*b+c, so that every compiler and machine computes the same bytes.
-YPK_CPPFLAGS = -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64
+YPK_CPPFLAGS = -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 $(if $(HAVE_XXH_DISPATCH),-DYPK_XXH_DISPATCH)
 YPK_CFLAGS = -std=c11 $(VARIANT_FLAGS) -pthread -fPIC -fvisibility=hidden -ffp-contract=off \
              -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla $(FATAL_WARNINGS)
 # Under sanitizers gcc warns of what cannot happen (its manual says so), so warnings are fatal only without them.

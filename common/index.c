@@ -7,13 +7,13 @@
  */
 #include "index.h"
 
+#include "hash.h"
 #include "index_format.h"
 #include "record.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 uint32_t index_section_row_bytes(int kind, uint8_t point_dims) {
     switch (kind) {

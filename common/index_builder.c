@@ -2,13 +2,13 @@
  * Writing an index. Samples are added to growing sections. A file is then laid out from the lengths of its sections,
  * filled, and ended with hashes and header: filled from a builder, or, in a merge, straight from the parts.
  */
+#include "hash.h"
 #include "index.h"
 
 #include "index_format.h"
 #include "record.h"
 
 #include <inttypes.h>
-#include <xxhash.h>
 
 /* ---- adding ------------------------------------------------------------------------------------------------------ */
 

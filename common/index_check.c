@@ -1,6 +1,7 @@
 /*
  * The whole of an index: every byte against its hash, every row, and what rows, tables and header say of each other.
  */
+#include "hash.h"
 #include "index.h"
 
 #include "index_format.h"
@@ -9,7 +10,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 /* Every section against its hash, and zeros between them. */
 static int check_sections(const struct index_view *v, struct error *error) {

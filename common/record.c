@@ -1,7 +1,8 @@
 #include "record.h"
 
+#include "hash.h"
+
 #include <inttypes.h>
-#include <xxhash.h>
 
 /* Fields of the header; FORMAT.md describes them. The hash of the 104 bytes before it ends the header. XXH3 is called
  * in the shared library: for such short inputs inlining it saved less than 1 ns of 7. */

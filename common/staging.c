@@ -1,6 +1,7 @@
 #include "staging.h"
 
 #include "file.h"
+#include "hash.h"
 #include "index.h"
 
 #include <dirent.h>
@@ -11,7 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 size_t staging_bases(const char *out[STAGING_BASES]) {
     size_t count = 0;

@@ -12,6 +12,7 @@
 
 #include "codec.h"
 #include "file.h"
+#include "hash.h"
 #include "jpeg.h"
 #include "source_image.h"
 
@@ -23,7 +24,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #define SIDE_MINIMUM_PX 10
 #define SIDE_LIMIT_PX 65535

@@ -1,9 +1,9 @@
 #include "label.h"
 
 #include "decimal.h"
+#include "hash.h"
 
 #include <stdbool.h>
-#include <xxhash.h>
 
 /*
  * text -> lines -> tokens -> [class | values] -> shape of the row -> values in range -> box, points -> not seen before

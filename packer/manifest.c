@@ -1,6 +1,7 @@
 #include "manifest.h"
 
 #include "file.h"
+#include "hash.h"
 #include "scan.h"
 
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #define HASH_KEY "manifest_xxh3"
 #define HASH_DIGITS 16u

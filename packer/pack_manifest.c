@@ -1,6 +1,7 @@
 #include "pack_manifest.h"
 
 #include "file.h"
+#include "hash.h"
 #include "jpeg.h"
 #include "manifest.h"
 #include "shard.h"
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 static const char *const task_names[] = {
     [TASK_DETECT] = "detect", [TASK_SEGMENT] = "segment", [TASK_POSE] = "pose", [TASK_OBB] = "obb"};

@@ -1,11 +1,11 @@
 #include "part.h"
 
 #include "file.h"
+#include "hash.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <xxhash.h>
 
 uint64_t part_chain(uint64_t chain, uint64_t sample_fingerprint) {
     return XXH3_64bits_withSeed(&sample_fingerprint, sizeof sample_fingerprint, chain);

@@ -1,9 +1,10 @@
 #include "select.h"
 
+#include "hash.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 struct ranked {
     uint64_t key;

@@ -11,6 +11,7 @@
 #include "shard.h"
 
 #include "file.h"
+#include "hash.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #define COMMIT_BYTES (UINT64_C(16) << 20)
 #define LIMIT_MAX_BYTES (UINT64_C(1) << 44)

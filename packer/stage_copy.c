@@ -2,6 +2,7 @@
 
 #include "cpus.h"
 #include "file.h"
+#include "hash.h"
 #include "manifest.h"
 #include "shard.h"
 
@@ -14,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #define PARTIAL ".partial"
 #define BUFFER_BYTES ((size_t)256 << 10)

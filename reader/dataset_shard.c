@@ -6,6 +6,7 @@
 
 #include "bytes.h"
 #include "file.h"
+#include "hash.h"
 #include "record.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 static char *path_of_shard(const struct ypk_dataset *ds, uint64_t shard, const char *directory) {
     char name[INDEX_SHARD_NAME_BYTES];

@@ -2,6 +2,7 @@
 
 #include "boxes.h"
 #include "cpus.h"
+#include "hash.h"
 #include "plan.h"
 #include "slot.h"
 
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #define WORKERS_LIMIT 1024
 #define PREFETCH_MOST 8 /* or twice what it starts with, when it is automatic */

@@ -1,5 +1,6 @@
 /* The saved state of a plan: lines of "name value". A plan writes its own lines to read others: reading is comparing.
  */
+#include "hash.h"
 #include "plan.h"
 
 #include "plan_private.h"
@@ -7,7 +8,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <xxhash.h>
 
 #define STATE_MAGIC "yolopack plan state"
 #define STATE_VERSION 1

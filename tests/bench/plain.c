@@ -8,6 +8,7 @@
  */
 #include "bytes.h"
 #include "file.h"
+#include "hash.h"
 #include "scan.h"
 
 #include <fcntl.h>
@@ -19,7 +20,6 @@
 #include <time.h>
 #include <turbojpeg.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 enum { READ_BYTES = 4 << 20, THREAD_LIMIT = 64 };
 

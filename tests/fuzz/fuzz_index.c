@@ -4,12 +4,11 @@
  * Every row can be borrowed without a check of the whole. What passed the check gives every row, finds every name, and
  * survives a merge.
  */
+#include "hash.h"
 #include "index.h"
 #include "index_format.h"
 #include "report.h"
 #include "target.h"
-
-#include <xxhash.h>
 
 /* Length and hashes as they should be for these bytes. The header is hashed with its own hash as zeros. */
 static void mend(uint8_t *file, size_t size) {

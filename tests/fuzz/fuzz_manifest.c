@@ -1,9 +1,9 @@
 /* pack.json: as it is, and with its hash mended; then each entry of its list of files. */
+#include "hash.h"
 #include "manifest.h"
 #include "scratch.h"
 
 #include <inttypes.h>
-#include <xxhash.h>
 
 #define HASH_DIGITS 16u
 

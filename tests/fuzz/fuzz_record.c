@@ -4,10 +4,9 @@
  * A picture that cannot be decoded leaves zeros, never what was there before.
  */
 #include "codec.h"
+#include "hash.h"
 #include "record.h"
 #include "target.h"
-
-#include <xxhash.h>
 
 #define PIXEL_LIMIT (256u * 1024)
 

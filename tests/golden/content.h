@@ -10,13 +10,13 @@
 
 #include "bytes.h"
 #include "error.h"
+#include "hash.h"
 #include "index.h"
 #include "index_format.h"
 #include "record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 #define GOLDEN_CHECK(call)                                                                                             \
     do {                                                                                                               \

@@ -1,3 +1,4 @@
+#include "hash.h"
 #include "index.h"
 
 #include "index_format.h"
@@ -6,7 +7,6 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 static struct error error;
 

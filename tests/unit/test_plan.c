@@ -1,3 +1,4 @@
+#include "hash.h"
 #include "plan.h"
 
 #include "matrix.h"
@@ -8,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 static struct plan_options options_for(uint64_t sample_count, uint32_t batch) {
     struct plan_options o;

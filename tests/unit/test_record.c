@@ -1,8 +1,8 @@
+#include "hash.h"
 #include "record.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 static const struct record pair = {
     .sample_id = 0x1122334455667788,

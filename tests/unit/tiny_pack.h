@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "file.h"
+#include "hash.h"
 #include "index.h"
 #include "manifest.h"
 #include "record.h"
@@ -17,7 +18,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 enum { TINY_PATH_BYTES = 512 };
 
