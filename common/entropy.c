@@ -11,8 +11,8 @@ static int64_t bits_left(const struct entropy *e) {
     return 8 * (e->window_end - e->bits.at) + (int64_t)e->bits.count;
 }
 
-/* Copies data without their stuffing to the window's end, until that is full or a marker comes. False if the file ends.
- */
+/* Copies data without their stuffing to the window's end, until that is full or a marker comes. False if the
+ * file ends. */
 static bool unstuff(struct entropy *e) {
     uint8_t *to = e->window_end, *const to_end = e->window + ENTROPY_WINDOW_BYTES;
     while (to < to_end) {

@@ -45,8 +45,8 @@ struct error {
 int error_set(struct error *error, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* The same for a failed system call: the text ends with ": " and what os_errno means. The code is ERR_SPACE for a full
- * disk or quota, ERR_MEMORY for ENOMEM, ERR_NOT_FOUND for ENOENT and ENOTDIR, ERR_IO for anything else; it is returned.
- */
+ * disk or quota, ERR_MEMORY for ENOMEM, ERR_NOT_FOUND for ENOENT and ENOTDIR, ERR_IO for anything else; it
+ * is returned. */
 int error_set_errno(struct error *error, int os_errno, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Puts context ("images/a.jpg: ") in front of a message already set. */

@@ -41,15 +41,15 @@ void file_unmap(struct span *map);
 /* mkdir -p with mode 0777 & ~umask. */
 int dir_create_all(const char *path, struct error *error);
 
-/* Removes a directory and everything below it; a path that is not there is success. Symlinks are removed, not followed.
- */
+/* Removes a directory and everything below it; a path that is not there is success. Symlinks are removed,
+ * not followed. */
 int dir_remove_all(const char *path, struct error *error);
 
 /* Bytes a non-root user can still write on the file system that holds `path` (which must exist). */
 int disk_free_bytes(uint64_t *out, const char *path, struct error *error);
 
-/* a/b from "a" and "b" ("b" if a is "" or "."), malloc'ed; NULL if memory ran out. An absolute b is returned as it is.
- */
+/* a/b from "a" and "b" ("b" if a is "" or "."), malloc'ed; NULL if memory ran out. An absolute b is returned as
+ * it is. */
 char *path_join(const char *a, const char *b);
 
 /* The part after the last '/'. */

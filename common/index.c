@@ -294,8 +294,8 @@ static int check_images(const struct index_view *view, const struct index_sample
                                    s->ir_hash, s->ir_width, s->ir_height, error);
 }
 
-/* The record must lie inside its shard, where LMDB puts the data of overflow pages, and not be larger than announced.
- */
+/* The record must lie inside its shard, where LMDB puts the data of overflow pages, and not be larger
+ * than announced. */
 static int check_place(const struct index_view *view, const struct index_sample *s, struct error *error) {
     if (s->shard >= view->shard_count)
         return error_set(error, ERR_CORRUPT, "shard %u of %" PRIu64, s->shard, view->shard_count);

@@ -53,8 +53,8 @@ struct jpeg_check {
  * subsampled, 0.5 where it is. equal_channels is true if all coefficients of chroma are 0, as encoders make them of
  * gray pictures. Returns 0 with *out filled even for a damaged picture; ERR_INPUT for one whose header is unusable.
  * Limits on the picture's size are the caller's, applied after jpeg_probe(); memory of 2 bytes a sample of the picture
- * is taken for progressive and for gray pictures. jpeg_decode() succeeds exactly where this finds the picture complete.
- */
+ * is taken for progressive and for gray pictures. jpeg_decode() succeeds exactly where this finds the
+ * picture complete. */
 int jpeg_check_full(struct jpeg *jpeg, struct jpeg_check *out, struct span file, struct error *error);
 
 /* Decodes to interleaved 8-bit pixels: channels 3 = R,G,B (gray replicated, CMYK/YCCK converted), 1 = luma (of a colour
@@ -94,8 +94,8 @@ uint32_t jpeg_scaled_side(uint32_t side, int eighths);
 const char *jpeg_warning(const struct jpeg *jpeg);
 
 /* Encodes interleaved 8-bit pixels (channels 1 or 3), appended to `out`. quality 1-100; subsample_420 has no meaning
- * for one channel; chroma is made to fit how decoders interpolate it (chroma.h). Optimised Huffman tables; no metadata.
- */
+ * for one channel; chroma is made to fit how decoders interpolate it (chroma.h). Optimised Huffman tables;
+ * no metadata. */
 int jpeg_encode(struct jpeg *jpeg, struct bytes *out, const struct pixels *in, int quality, bool subsample_420,
                 struct error *error);
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number after `key` at the beginning of a line ("MemAvailable:  123 kB", "inactive_file 456"); 0 if there is none.
- */
+/* The number after `key` at the beginning of a line ("MemAvailable:  123 kB", "inactive_file 456"); 0 if there
+ * is none. */
 static uint64_t find_number(const char *path, const char *key) {
     char line[256];
     uint64_t found = 0;

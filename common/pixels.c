@@ -196,8 +196,8 @@ static uint32_t sample_at(const uint8_t *row, size_t i, int depth) {
     return value;
 }
 
-/* Inlined for each of the four kinds. Sums fit: the weights of an output pixel sum to `in`, and in * 2^depth <= 2^32.
- */
+/* Inlined for each of the four kinds. Sums fit: the weights of an output pixel sum to `in`, and in * 2^depth
+ * <= 2^32. */
 static inline __attribute__((always_inline)) void sum_row_of(uint32_t *restrict sums, const uint8_t *restrict row,
                                                              uint32_t in, uint32_t out, int channels, int depth) {
     struct axis a = {in, out, 0, out};

@@ -25,8 +25,8 @@ void pixels_deinit(struct pixels *p);
 /* A new picture turned upright as EXIF orientation 1-8 asks (the rows and columns a viewer would show). */
 int pixels_orient(struct pixels *out, const struct pixels *in, int orientation, struct error *error);
 
-/* 3 -> 1: luma by JPEG's (BT.601 full range) weights in 16-bit fixed point, as libjpeg computes Y. 1 -> 3: replicated.
- */
+/* 3 -> 1: luma by JPEG's (BT.601 full range) weights in 16-bit fixed point, as libjpeg computes Y. 1 ->
+ * 3: replicated. */
 int pixels_convert(struct pixels *out, const struct pixels *in, int channels, struct error *error);
 
 /* Box-filtered reduction to exactly width x height (each <= the source's): the area average, exact, rounded once.

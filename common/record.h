@@ -46,8 +46,8 @@ uint64_t record_bytes(uint32_t rgb_bytes, uint32_t ir_bytes);
 void record_encode_header(uint8_t out[RECORD_HEADER_BYTES], const struct record *record);
 
 /* Checks magic, version, header hash, codecs and that the payloads lie inside `bytes`; fills *out. ERR_CORRUPT says
- * what is wrong; ERR_UNSUPPORTED is a newer version. Payload hashes are not checked: record_check_payload() does that.
- */
+ * what is wrong; ERR_UNSUPPORTED is a newer version. Payload hashes are not checked: record_check_payload()
+ * does that. */
 int record_decode_header(struct record *out, struct span bytes, struct error *error);
 int record_check_payload(const struct record_image *image, struct span payload, const char *modality,
                          struct error *error);

@@ -152,8 +152,8 @@ static int nowhere(const struct data_yaml *y, const struct data_yaml_split *spli
     return rc;
 }
 
-/* A key that is nearly a split's when that is missing; `train_only` where a word near "val" or "test" may be another.
- */
+/* A key that is nearly a split's when that is missing; `train_only` where a word near "val" or "test" may
+ * be another. */
 static int refuse_misspelt(const struct data_yaml *y, bool train_only, struct error *error) {
     static const char *const splits[] = {"train", "val", "test"};
     for (size_t i = 0; i < y->unknown_keys.count; i++) {

@@ -75,8 +75,8 @@ static int load_json(json_t **out, const char *text, size_t size, const char *pa
     json_t *again = manifest ? json_loadb(text, size, JSON_REJECT_DUPLICATES, &second) : NULL;
     const json_error_t *fault = manifest ? &second : &first;
     int rc = 0;
-    if (!again) /* the hash says that it is as it was written; a lack of memory is called "invalid token" now and then
-                 */
+    if (!again) /* the hash says that it is as it was written; a lack of memory is called "invalid token" now
+                 * and then */
         rc = error_set(error, ERR_MEMORY, "%s:%d:%d: out of memory? It matches its hash, but cannot be read: %s", path,
                        fault->line, fault->column, fault->text);
     else if (!json_equal(manifest, again))

@@ -1,5 +1,5 @@
-/* One pack out of the parts that `pack --part K/N` made of a data set: indexes joined, shards linked, no data copied.
- */
+/* One pack out of the parts that `pack --part K/N` made of a data set: indexes joined, shards linked, no
+ * data copied. */
 #ifndef YPK_PACKER_MERGE_H
 #define YPK_PACKER_MERGE_H
 

@@ -7,8 +7,8 @@
 
 #include <jansson.h>
 
-/* Everything besides the source files that decides a pack's bytes: options, class names, versions. NULL: out of memory.
- */
+/* Everything besides the source files that decides a pack's bytes: options, class names, versions. NULL: out
+ * of memory. */
 json_t *pack_manifest_options(const struct pack_options *options, const struct source_set *sources);
 
 /* Of a pack that is there: the counts of a split, and which part it is (none: NULL). False if they are not as written

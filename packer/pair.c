@@ -263,8 +263,8 @@ static int no_listed_pair(struct pairing *p) {
                      first[0] ? "\n  first  " : "", first);
 }
 
-/* Counts the pictures by what the names of their directories say: those of the splits that data.yaml names, else all.
- */
+/* Counts the pictures by what the names of their directories say: those of the splits that data.yaml names,
+ * else all. */
 static void count_words(const struct pairing *p, struct pair_words *words) {
     for (size_t i = 0; i < p->plans.count; i++)
         for (size_t k = 0; k < p->plans.items[i].member_count[0]; k++)

@@ -104,8 +104,8 @@ static void append_seen(struct text *t, const char *before, const struct tally *
                seen->words[i], after);
 }
 
-/* The first picture for which the rule finds several partners, or PAIR_NONE (also when memory is short: it is a hint).
- */
+/* The first picture for which the rule finds several partners, or PAIR_NONE (also when memory is short: it is
+ * a hint). */
 static uint32_t find_ambiguous(const struct pair_rule *rule, const struct path_list *images) {
     struct pair_table table = {0};
     uint32_t found = PAIR_NONE;

@@ -16,8 +16,7 @@ enum pair_role pair_word_role(const char *name, size_t size);
 /* Pictures counted by the last directory of their path that says something. Zero-initialise. */
 struct pair_words {
     size_t infrared_count, other_count;
-    const char
-        *infrared; /* a path with that directory, which begins at its byte `at` and has `size` bytes; NULL: none */
+    const char *infrared; /* a path with that directory, at its byte `at`, of `size` bytes; NULL: none */
     size_t at, size;
     bool several;     /* there are others that say infrared, by other names */
     const char *last; /* the path counted before: mostly of the same directory */

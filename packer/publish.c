@@ -76,8 +76,8 @@ static bool manifest_name(const char *name) {
     return strcmp(name, MANIFEST_NAME) == 0;
 }
 
-/* All but what tells that the directory is ours: that goes last, so that a killed removal can be ended by the next run.
- */
+/* All but what tells that the directory is ours: that goes last, so that a killed removal can be ended by the
+ * next run. */
 static bool no_mark(const char *name) {
     return !manifest_name(name) && strncmp(name, MANIFEST_STATE_NAME, strlen(MANIFEST_STATE_NAME)) != 0;
 }

@@ -270,8 +270,8 @@ static bool is_label_name(const char *path) {
     return strcasecmp(path_suffix(path), "txt") == 0;
 }
 
-/* What has a label's name is the label of its picture, whatever it is: the picture is no background. Reading it fails.
- */
+/* What has a label's name is the label of its picture, whatever it is: the picture is no background. Reading
+ * it fails. */
 static int take_odd(struct walk *w, const char *path, const char *what) {
     return is_label_name(path) ? path_list_add(&w->out->labels, path) : oddity_add(w, path, what);
 }

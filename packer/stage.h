@@ -38,8 +38,8 @@ struct stage_result {
 };
 
 /* Makes sure that the copy holds the shards asked for, and takes the lease. ERR_SPACE says what is needed, what is
- * free, and what to do; ERR_CORRUPT what does not match its hash; nothing is left behind then but what other jobs use.
- */
+ * free, and what to do; ERR_CORRUPT what does not match its hash; nothing is left behind then but what other
+ * jobs use. */
 int stage_pack(struct stage_result *result, const char *pack, const struct stage_options *options, struct error *error);
 
 struct unstage_result {

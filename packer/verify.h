@@ -10,8 +10,8 @@
 struct verify_options {
     unsigned jobs; /* shards checked at once; 0: one a core */
     const atomic_bool *cancel;
-    /* Called once for every fault found, from any thread, one at a time. `message` names file, sample, expected, found.
-     */
+    /* Called once for every fault found, from any thread, one at a time. `message` names file, sample,
+     * expected, found. */
     void (*on_fault)(void *arg, const char *message);
     void (*on_progress)(void *arg, uint64_t done_bytes, uint64_t total_bytes);
     void *callback_arg;

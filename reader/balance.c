@@ -55,8 +55,8 @@ static void lose_patience(struct balance *b, enum balance_wish wish) {
     b->patience[wish] = least(2 * b->patience[wish], PATIENCE_LIMIT);
 }
 
-/* The workers with which the limits, the cores and the memory are kept: `wanted` or fewer, but no fewer than there are.
- */
+/* The workers with which the limits, the cores and the memory are kept: `wanted` or fewer, but no fewer than
+ * there are. */
 static uint32_t more_workers(const struct balance *b, const struct balance_sight *s, double wanted, uint32_t most) {
     uint64_t room = b->limits.worker_bytes ? s->room_bytes / b->limits.worker_bytes : UINT32_MAX;
     uint32_t limit = least(most, b->limits.workers_most), up = (uint32_t)fmin(ceil(wanted), limit);

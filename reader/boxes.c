@@ -401,8 +401,8 @@ static bool any_polygon(const struct box *boxes, size_t count) {
     return false;
 }
 
-/* Clips what is in place `at` to the cut, and puts it in place `to`; false if the cut shows nothing of an oriented box.
- */
+/* Clips what is in place `at` to the cut, and puts it in place `to`; false if the cut shows nothing of an
+ * oriented box. */
 static bool move_into_cut(const struct builder *b, size_t to, size_t at, const struct recipe_area *cut) {
     const struct area limit = {cut->x1, cut->y1, cut->x2, cut->y2};
     const struct boxes *out = b->out;

@@ -205,8 +205,8 @@ int dataset_record(const struct ypk_dataset *ds, const struct index_sample *samp
     return 0;
 }
 
-/* A fault maps what the page cache has around it too, at most all of such a stretch of addresses (x86-64's large page).
- */
+/* A fault maps what the page cache has around it too, at most all of such a stretch of addresses (x86-64's
+ * large page). */
 #define FAULT_AROUND_BYTES ((uintptr_t)2 << 20)
 
 static void shard_unmap_range(const struct dataset_shard *s, uint64_t offset, uint64_t size) {

@@ -131,8 +131,8 @@ int dataset_split_choose(struct ypk_dataset *ds, const char *wanted, struct erro
     return rc;
 }
 
-/* What the manifest says that the split holds; false if it says nothing. As the packer writes it, "index" comes first.
- */
+/* What the manifest says that the split holds; false if it says nothing. As the packer writes it, "index"
+ * comes first. */
 static bool manifest_content(uint64_t *out, const struct bytes *manifest, const char *split) {
     static const char key[] = "\"content_xxh3\": \"";
     char name[INDEX_PREFIX_BYTES + 32], digits[17] = "";

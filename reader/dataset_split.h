@@ -9,8 +9,8 @@
  * whole, ERR_NOT_FOUND with a suggestion. */
 int dataset_split_choose(struct ypk_dataset *dataset, const char *wanted, struct error *error);
 
-/* Of an open index: ERR_CORRUPT if it took the name of another, of the test set, or of a pack with the same pictures.
- */
+/* Of an open index: ERR_CORRUPT if it took the name of another, of the test set, or of a pack with the
+ * same pictures. */
 int dataset_split_check(const struct ypk_dataset *dataset, struct error *error);
 
 #endif

@@ -196,8 +196,8 @@ static int decode_pixels(struct frame *f, struct pixels *out, const struct recor
     return rc == 0 || rc == ERR_MEMORY ? rc : (error->code = ERR_CORRUPT);
 }
 
-/* Planes that are stored as they are wanted stay where they are, if the shard is mapped and a little behind them too.
- */
+/* Planes that are stored as they are wanted stay where they are, if the shard is mapped and a little behind
+ * them too. */
 static bool borrow_planes(const struct frame *f, struct picture_planes *out, const struct codec_planes *stored,
                           const struct record_image *image, struct span payload, uint64_t sample, struct size_px size) {
     if (image->codec != CODEC_RAW || image->width != size.width || image->height != size.height ||

@@ -1,5 +1,5 @@
-/* The loader as its neighbours see it: slots that are full, batches that the consumer holds, and the device it is told.
- */
+/* The loader as its neighbours see it: slots that are full, batches that the consumer holds, and the device it
+ * is told. */
 #ifndef YPK_READER_LOADER_H
 #define YPK_READER_LOADER_H
 

@@ -85,8 +85,8 @@ static struct extent extent_of(const struct polygon *p, double dx, double dy) {
     return e;
 }
 
-/* Many a shape has two rectangles of the very same area, and rounding must not choose: the one along the longest edge.
- */
+/* Many a shape has two rectangles of the very same area, and rounding must not choose: the one along the
+ * longest edge. */
 static bool is_better(double area, double length, double least_area, double least_length) {
     return area < least_area * (1 - SAME_AREA) || (area <= least_area * (1 + SAME_AREA) && length > least_length);
 }

@@ -1,5 +1,5 @@
-/* The saved state of a plan: lines of "name value". A plan writes its own lines to read others: reading is comparing.
- */
+/* The saved state of a plan: lines of "name value". A plan writes its own lines to read others: reading
+ * is comparing. */
 #include "hash.h"
 #include "plan.h"
 

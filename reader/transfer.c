@@ -92,8 +92,8 @@ static void send(struct transfer *t, struct device_slot *d, struct slot *source)
     pthread_mutex_unlock(&t->mutex);
 }
 
-/* Waits for the oldest copy and gives its slot back to the workers. After a failure it is not: who knows what reads it.
- */
+/* Waits for the oldest copy and gives its slot back to the workers. After a failure it is not: who knows what
+ * reads it. */
 static void recycle(struct transfer *t) {
     struct device_slot *d = t->flying[t->flying_first];
     struct error error = {0};

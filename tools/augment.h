@@ -1,5 +1,5 @@
-/* The loader's augmentation as a user writes it: "mosaic=0.5,degrees=10", or the YAML file of an Ultralytics training.
- */
+/* The loader's augmentation as a user writes it: "mosaic=0.5,degrees=10", or the YAML file of an
+ * Ultralytics training. */
 #ifndef YPK_TOOLS_AUGMENT_H
 #define YPK_TOOLS_AUGMENT_H
 

@@ -18,8 +18,8 @@ void canvas_frame(const struct pixels *canvas, int x, int y, int width, int heig
                   struct colour colour);
 void canvas_line(const struct pixels *canvas, int x0, int y0, int x1, int y1, struct colour colour);
 
-/* Text with its upper left corner at x, y, every font pixel `scale` px; at most `limit_px` wide, then cut with "...".
- */
+/* Text with its upper left corner at x, y, every font pixel `scale` px; at most `limit_px` wide, then cut
+ * with "...". */
 void canvas_text(const struct pixels *canvas, int x, int y, int scale, int limit_px, const char *text,
                  struct colour colour);
 int canvas_text_width(const char *text, int scale);

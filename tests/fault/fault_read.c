@@ -150,8 +150,7 @@ static void judge_reindex(void *arg, int rc, const struct error *error, enum fau
     FAULT_CHECK(!differs, "%s differs", differs);
 }
 
-/* ---------------------------------------------------------------------------------------------------------------------
- */
+/* ------------------------------------------------------------------------------------------------------------------ */
 
 static void make_pack(struct scene *s, enum preset preset) {
     struct error error = {0};

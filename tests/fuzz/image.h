@@ -1,5 +1,5 @@
-/* One source image as the packer takes it in: sniff, probe, limit, check, decode; each step has to agree with the last.
- */
+/* One source image as the packer takes it in: sniff, probe, limit, check, decode; each step has to agree with
+ * the last. */
 #ifndef YPK_TESTS_FUZZ_IMAGE_H
 #define YPK_TESTS_FUZZ_IMAGE_H
 

@@ -1,5 +1,5 @@
-/* Batches, and tensors of them, on their way to threads that release them in any order; and what stress programs draw.
- */
+/* Batches, and tensors of them, on their way to threads that release them in any order; and what stress
+ * programs draw. */
 #ifndef YPK_TESTS_STRESS_HANDS_H
 #define YPK_TESTS_STRESS_HANDS_H
 

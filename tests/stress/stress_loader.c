@@ -124,8 +124,8 @@ static void learn(struct round *r) {
     ypk_loader_destroy(&loader);
 }
 
-/* The options of the loader under test: any number of threads, and half of the time as little memory as it can do with.
- */
+/* The options of the loader under test: any number of threads, and half of the time as little memory as it can
+ * do with. */
 static void begin(struct round *r) {
     ypk_loader_options o = r->options;
     ypk_error error = {0};

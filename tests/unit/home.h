@@ -1,5 +1,5 @@
-/* A directory of a test's own, and what it puts there. Each test is a process of its own: home_create() is for .init.
- */
+/* A directory of a test's own, and what it puts there. Each test is a process of its own: home_create() is
+ * for .init. */
 #ifndef YPK_TESTS_UNIT_HOME_H
 #define YPK_TESTS_UNIT_HOME_H
 

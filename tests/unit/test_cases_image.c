@@ -98,8 +98,8 @@ static bool payload_is(const char *name, int modality, const struct bytes *file)
     return size == file->size && memcmp(data, file->data, size) == 0;
 }
 
-/* The report's row for that file and rule, and how many there are. The text is its value and message; "" without a row.
- */
+/* The report's row for that file and rule, and how many there are. The text is its value and message; "" without
+ * a row. */
 static int find_rows(char text[400], const char *path, enum report_rule rule) {
     char start[256];
     int found = 0;
@@ -423,8 +423,8 @@ Test(cases_image, upright_for_every_orientation) {
     }
 }
 
-/* With pixels stored as they are, the way of turning can be compared exactly, and the lossless way to within rounding.
- */
+/* With pixels stored as they are, the way of turning can be compared exactly, and the lossless way to
+ * within rounding. */
 Test(cases_image, turned_pixels_are_the_sources) {
     static struct bytes files[9];
     char name[64];

@@ -111,8 +111,8 @@ Test(dataset_memory, case_07_a_million_samples_in_eight_workers) {
     static const char *const files[] = {"train.index", NULL};
     tiny_manifest(directory, files, 0);
     cr_assert_eq(ypk_dataset_open(&dataset, directory, NULL, &error), YPK_OK, "%s", error.message);
-    /* All are used here, too: a page of a tmpfs is always dirty, and seems to be private to the only one who uses it.
-     */
+    /* All are used here, too: a page of a tmpfs is always dirty, and seems to be private to the only one who
+     * uses it. */
     cr_assert(touch_all(dataset));
     for (int i = 0; i < WORKERS; i++) {
         workers[i] = fork();

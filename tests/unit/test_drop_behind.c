@@ -121,8 +121,8 @@ static uint64_t file_pages(void) {
     return (all - anonymous) << 10;
 }
 
-/* Reads every sample, in an order of leaps, and checks it. Returns by how much the process's file pages grew at most.
- */
+/* Reads every sample, in an order of leaps, and checks it. Returns by how much the process's file pages grew
+ * at most. */
 static uint64_t read_all(ypk_dataset *ds, const uint8_t **first) {
     ypk_decoder *decoder;
     ypk_error error;

@@ -73,8 +73,8 @@ Test(file, read_refuses_what_is_no_regular_file) {
     cr_assert_null(b.data);
 }
 
-/* A line's length divides every page's: a write that crosses pages grows the file in two steps, which anyone can see.
- */
+/* A line's length divides every page's: a write that crosses pages grows the file in two steps, which anyone
+ * can see. */
 static const char log_line[16] = "fifteen letters\n";
 
 struct growing {

@@ -94,8 +94,8 @@ Test(oriented, what_is_cut_keeps_its_direction) {
     expect_area(corners_clip(&c, &frame), 0, 10, 30, 40);
     cr_assert_arr_eq(&c, &before, sizeof c);
 
-    /* A diamond around the frame's corner: a triangle is visible, and the rectangle around it has the diamond's sides.
-     */
+    /* A diamond around the frame's corner: a triangle is visible, and the rectangle around it has the
+     * diamond's sides. */
     struct corners diamond = {{-20, 0, 20, 0}, {0, -20, 0, 20}};
     expect_area(corners_clip(&diamond, &frame), 0, 0, 20, 20);
     struct rotated_box box = corners_rectangle(&diamond);

@@ -378,8 +378,8 @@ static const struct odd_file odd_files[] = {
     /* Manifest: refused, or decoded in part. Only the last byte, half of the EOI marker, is missing: all ten scans are
      * there, and with them every bit of every coefficient. */
     {"truncated_jpeg.jpg", WARNED, 100, 100, 3, 8, 1},
-    /* Manifest: 500x500, gray, taken. The data between its restart markers are rubbish, with codes that do not exist.
-     */
+    /* Manifest: 500x500, gray, taken. The data between its restart markers are rubbish, with codes that do
+     * not exist. */
     {"hopper_bad_exif.jpg", DAMAGED, 500, 500, 1, 8, 1},
     {"multiple_exif.jpg", TAKEN, 1, 1, 1, 8, 1},
     {"junk_jpeg_header.jpg", WARNED, 1024, 768, 3, 8, 1},

@@ -1,5 +1,5 @@
-/* What tests of the loader begin with: a small pack that is open, and loaders of it. Each test is a process of its own.
- */
+/* What tests of the loader begin with: a small pack that is open, and loaders of it. Each test is a process of
+ * its own. */
 #ifndef YPK_TESTS_UNIT_TINY_LOADER_H
 #define YPK_TESTS_UNIT_TINY_LOADER_H
 
