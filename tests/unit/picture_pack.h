@@ -26,17 +26,14 @@ static inline void picture_record(struct bytes *out, struct record *header, cons
 /* In a directory of its own, which becomes `directory`. */
 static inline void picture_pack_create(char directory[TINY_PATH_BYTES], const struct record_image images[],
                                        const struct bytes payloads[], uint64_t count) {
-    static const char *const names[] = {"train.index", NULL};
     struct index_builder index = {.meta = {.task = TASK_DETECT,
                                            .modalities = MODALITY_RGB,
                                            .point_dims = 2,
                                            .page_bytes = (uint32_t)sysconf(_SC_PAGESIZE),
                                            .shard_prefix = "train"}};
-    struct bytes record = {0}, encoded = {0};
+    struct bytes record = {0};
     struct record headers[PICTURES_MOST];
-    uint64_t offsets[PICTURES_MOST];
     struct shard_writer *writer;
-    struct index_shard sealed;
     char path[TINY_PATH_BYTES];
     CHECK(count <= PICTURES_MOST);
     tiny_directory(directory);
@@ -47,15 +44,8 @@ static inline void picture_pack_create(char directory[TINY_PATH_BYTES], const st
         picture_record(&record, &headers[i], &images[i], &payloads[i]);
         CHECK(shard_writer_add(writer, i, (struct span){record.data, record.size}, NULL) == 0);
     }
-    CHECK(shard_writer_seal(&writer, &sealed, offsets, NULL) == 0);
-    CHECK(index_builder_add_shard(&index, &sealed, NULL) == 0);
-    for (uint64_t i = 0; i < count; i++)
-        tiny_add_row(&index, &headers[i], offsets[i], 0);
-    tiny_index(&encoded, &index);
-    tiny_write(directory, names[0], &encoded);
-    tiny_manifest(directory, names, 1);
+    tiny_pack_finish(directory, &index, &writer, headers, count);
     bytes_deinit(&record);
-    bytes_deinit(&encoded);
     index_builder_deinit(&index);
 }
 

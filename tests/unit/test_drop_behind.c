@@ -13,17 +13,14 @@ static char directory[TINY_PATH_BYTES], shard_path[TINY_PATH_BYTES];
 
 /* One shard of 24 MB: gray squares, stored as they are, or said to be JPEGs. */
 static void make_pack(uint8_t codec) {
-    static const char *const files[] = {"train.index", NULL};
     struct index_builder index = {.meta = {.task = TASK_DETECT,
                                            .modalities = MODALITY_IR,
                                            .point_dims = 2,
                                            .page_bytes = (uint32_t)sysconf(_SC_PAGESIZE),
                                            .shard_prefix = "train"}};
-    struct bytes record = {0}, encoded = {0};
+    struct bytes record = {0};
     struct record headers[SAMPLES];
-    uint64_t offsets[SAMPLES];
     struct shard_writer *writer;
-    struct index_shard sealed;
     tiny_directory(directory);
     tiny_join(shard_path, directory, "train-00000.lmdb");
     CHECK(shard_writer_create(&writer, shard_path, UINT64_C(64) << 20, NULL) == 0);
@@ -48,15 +45,8 @@ static void make_pack(uint8_t codec) {
         record_encode_header(record.data, h);
         CHECK(shard_writer_add(writer, i, (struct span){record.data, record.size}, NULL) == 0);
     }
-    CHECK(shard_writer_seal(&writer, &sealed, offsets, NULL) == 0);
-    CHECK(index_builder_add_shard(&index, &sealed, NULL) == 0);
-    for (uint64_t i = 0; i < SAMPLES; i++)
-        tiny_add_row(&index, &headers[i], offsets[i], 0);
-    tiny_index(&encoded, &index);
-    tiny_write(directory, files[0], &encoded);
-    tiny_manifest(directory, files, 1);
+    tiny_pack_finish(directory, &index, &writer, headers, SAMPLES);
     bytes_deinit(&record);
-    bytes_deinit(&encoded);
     index_builder_deinit(&index);
 }
 

@@ -247,6 +247,25 @@ static inline void tiny_task_pack_create(struct tiny_pack *out, uint64_t samples
     index_builder_deinit(&index);
 }
 
+/* Seals the only shard of a pack, whose records are there, and writes the index and the manifest. */
+static inline void tiny_pack_finish(const char *directory, struct index_builder *index, struct shard_writer **writer,
+                                    const struct record headers[], uint64_t count) {
+    static const char *const files[] = {"train.index", NULL};
+    struct index_shard sealed;
+    struct bytes encoded = {0};
+    uint64_t *offsets = calloc((size_t)count, sizeof *offsets);
+    CHECK(offsets);
+    CHECK(shard_writer_seal(writer, &sealed, offsets, NULL) == 0);
+    CHECK(index_builder_add_shard(index, &sealed, NULL) == 0);
+    for (uint64_t i = 0; i < count; i++)
+        tiny_add_row(index, &headers[i], offsets[i], 0);
+    tiny_index(&encoded, index);
+    tiny_write(directory, files[0], &encoded);
+    tiny_manifest(directory, files, 1);
+    bytes_deinit(&encoded);
+    free(offsets);
+}
+
 static inline void tiny_pack_create(struct tiny_pack *out, uint64_t samples, uint64_t per_shard) {
     tiny_task_pack_create(out, samples, per_shard, TASK_DETECT);
 }
